@@ -13,13 +13,12 @@ from time import process_time
 import numpy as np
 
 from bertshift.metrics import cka
-from bertshift.metrics.scatter import Centred, scatter
+from bertshift.metrics.hidden_states import CenteredStates, Comparison
 
 
 def from_scatter(x, y):
-    x, y = Centred.of(x), Centred.of(y)
-    xx, xy, yy = scatter(x, x), scatter(x, y), scatter(y, y)
-    return cka.debiased(xx, xy, yy, x.squares, y.squares), cka.biased(xx, xy, yy)
+    moments = Comparison.of(CenteredStates.of(x), CenteredStates.of(y)).moments
+    return cka.debiased(moments), cka.biased(moments)
 
 
 def from_gram_matrices(x, y):

@@ -176,7 +176,7 @@ def near_ends(rng, asked):
                 )
                 truth = truth[0] if replicates == 1 else whole  # one run speaks of itself alone
                 one, other = (
-                    estimate(values, left_out=left_out, ends=scale) for scale in (ends, ANY)
+                    estimate(values, left_out=left_out, bounds=scale) for scale in (ends, ANY)
                 )
                 found[:2] += [
                     ((of.low <= truth) & (truth <= of.high)).sum() for of in (one, other)

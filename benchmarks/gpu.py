@@ -55,7 +55,7 @@ try:
     from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
     from bertshift.requests.shapes import Shape
     from bertshift.running import gpus
-    from bertshift.running.parts import Kept
+    from bertshift.running.parts import PartCache
     from bertshift.tasks.batching import Encoded
     from bertshift.tasks.inference import best_device
     from bertshift.tasks.loading import load_task
@@ -214,7 +214,7 @@ def small_jobs(bench, shape, device, precision, dropout=False, ablated=None) -> 
         dump(start, {folder / "states.npz": rows}, 64, attention=True, precision="float32")
         drop = {} if dropout else {"input_dropout": 0.0, "hidden_dropout": 0.0}
         how = ProbeSettings(max_steps=5 * steps, probe_seeds=1, **drop)
-        kept = Kept(folder / "parts", "")
+        kept = PartCache(folder / "parts", "")
         table, _ = edge.probe("made", sources, {"pos": data}, sentences, how, kept)
         write_tsv(folder / "edge_probes.tsv", table)
         table = structural.probe(
@@ -501,7 +501,7 @@ def measured(
 
         def job(steps: int, probe=probe, settings=settings) -> None:
             states, how = {(1, 0): Source(start, sentences, 64)}, settings(max_steps=steps)
-            probe("made", states, {"pos": data}, sentences, how, Kept(bench.folder(), ""))
+            probe("made", states, {"pos": data}, sentences, how, PartCache(bench.folder(), ""))
 
         yield f"{name}, base", job, sizes.steps, ProbeSettings().batch_records, "float32", None
 

@@ -15,8 +15,8 @@ from time import process_time
 
 import numpy as np
 
+from bertshift.metrics.hidden_states import CenteredStates
 from bertshift.metrics.layer_cka import all_pairs
-from bertshift.metrics.scatter import Centred
 
 
 def memory_mapped(path, x):
@@ -67,9 +67,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         layers = list(layers_of(number, arguments.tokens, arguments.width, Path(folder)))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        ours, (found, _) = timed(lambda: all_pairs([Centred.of(x) for x in layers]))
+        ours, (found, _) = timed(lambda: all_pairs([CenteredStates.of(x) for x in layers]))
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        one, _ = timed(lambda: all_pairs([Centred.of(x) for x in layers[: arguments.layers]]))
+        one, _ = timed(lambda: all_pairs([CenteredStates.of(x) for x in layers[: arguments.layers]]))
         # Of the three maps, each pair once: two triangles with their diagonals, and a square.
         count = number * (number + 1) // 2
         chosen = [(i, number - 1 - i) for i in range(arguments.pairs)]

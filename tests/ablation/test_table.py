@@ -13,7 +13,7 @@ from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import BLOCKS, WITHOUT
+from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS
 from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap
 from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.loading import load_task
@@ -92,9 +92,9 @@ def test_a_table_says_what_each_ablation_does_and_how_sure_that_is(metric):
         kept = [[each[i] for i in rest] for each in said.values()]
         kept = kept if metric == "exact_match" else np.array(kept)
         expected = [task.score([rows[i] for i in rest], each)[name] for each in kept]
-        assert ours[WITHOUT[block]].to_numpy() == pytest.approx(expected, abs=1e-12)
+        assert ours[JACKKNIFE_COLUMNS[block]].to_numpy() == pytest.approx(expected, abs=1e-12)
     others = table[~table["headline"] | (table["metric"] == "ablation_split_half")]
-    assert len(others) > 0 and others[["p", "q", *WITHOUT]].isna().all(axis=None)
+    assert len(others) > 0 and others[["p", "q", *JACKKNIFE_COLUMNS]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1"])

@@ -1,6 +1,6 @@
 import numpy as np
 
-from bertshift.activations.sampling import beside_content, sample_tokens, sampled, two_samples
+from bertshift.activations.sampling import is_special_or_first, sample_tokens, sampled, two_samples
 
 SPECIAL = np.tile([True, *[False] * 8, True], 5)
 
@@ -15,8 +15,8 @@ def test_samples_are_seeded_by_name_alone():
 
 def test_a_first_token_is_no_content_whatever_it_is():
     offsets = np.array([0, 3, 5])
-    assert np.flatnonzero(beside_content(np.zeros(5, bool), offsets)).tolist() == [0, 3]
-    assert np.flatnonzero(beside_content(SPECIAL[:20], np.array([0, 10, 20]))).tolist() == [0, 9, 10, 19]
+    assert np.flatnonzero(is_special_or_first(np.zeros(5, bool), offsets)).tolist() == [0, 3]
+    assert np.flatnonzero(is_special_or_first(SPECIAL[:20], np.array([0, 10, 20]))).tolist() == [0, 9, 10, 19]
 
 
 def test_what_is_kept_holds_both_samples():

@@ -27,7 +27,7 @@ from bertshift.api.page import page
 from bertshift.api.texts import rows_of
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.seeds import seed_from
 
 
@@ -88,7 +88,9 @@ def test_functions_of_ones_own(folders, change, monkeypatch):
     )
     theirs = change.rows[change.rows["variant"] == "cka_debiased"]
     ours = own.rows[(own.rows["metric"] == "similar") & (own.rows["model"] == "one")]
-    np.testing.assert_allclose(1 - ours[["value", *WITHOUT]], theirs[["value", *WITHOUT]], atol=1e-6)
+    np.testing.assert_allclose(
+        1 - ours[["value", *JACKKNIFE_COLUMNS]], theirs[["value", *JACKKNIFE_COLUMNS]], atol=1e-6
+    )
     distance = own.by_layer("procrustes")
     assert list(own.profile.index) == ["js", "procrustes", "similar"] and distance["value"].iloc[-1] > 2
     assert (distance["low"] <= distance["value"]).all() and distance["noise"].notna().all()

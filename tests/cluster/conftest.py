@@ -47,9 +47,7 @@ def copy_reduced(copy_project):
         config = merge(project.config, TINY)
         for paper, figures in config["figures"].items():
             kept = REDUCED["figures"].get(paper, {})
-            config["figures"][paper] = {
-                item: figures[item] if item in kept else None for item in figures
-            }
+            config["figures"][paper] = {item: figures[item] if item in kept else None for item in figures}
         project.config = merge(config, REDUCED)
         return project
 
@@ -79,9 +77,7 @@ class Interrupted(Project):
         self.arguments = (*arguments, f"{RUN}/scores.json")
         command = [sys.executable, "-m", "snakemake", *self.arguments]
         with open(self.printed, "w") as printed:
-            self.driver = subprocess.Popen(
-                command, cwd=self.folder, stdout=printed, stderr=subprocess.STDOUT
-            )
+            self.driver = subprocess.Popen(command, cwd=self.folder, stdout=printed, stderr=subprocess.STDOUT)
 
     def wait_for(self, path: str) -> None:
         while not (self.folder / path).exists():
@@ -94,9 +90,7 @@ class Interrupted(Project):
         self.wait_for(f"{RUN}/.checkpoint")
 
     def wait(self) -> int:
-        return self.driver.wait(
-            900
-        )  # Slurm looks at times twice a minute, and machines may be busy
+        return self.driver.wait(900)  # Slurm looks at times twice a minute, and machines may be busy
 
     def kill_driver(self) -> None:
         self.driver.kill()
@@ -115,11 +109,8 @@ class Interrupted(Project):
             for process in psutil.process_iter(["name", "cmdline", "cwd"])
             if process.info["cwd"] == os.path.realpath(self.folder)
             and (
-                process.info["name"]
-                == "finetune"  # a fork, which has the command of what it was forked from
-                or any(
-                    argument.endswith(".finetune.py") for argument in process.info["cmdline"] or []
-                )
+                process.info["name"] == "finetune"  # a fork, which has the command of what it was forked from
+                or any(argument.endswith(".finetune.py") for argument in process.info["cmdline"] or [])
             )
         ]
 
@@ -142,6 +133,4 @@ def assert_undisturbed(undisturbed):
 
 
 def tables(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.tsv"))
-    }
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.tsv"))}

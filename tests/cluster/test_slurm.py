@@ -98,9 +98,7 @@ def test_never_more_gpus_at_once_than_there_are(on_slurm):
         for job in on_slurm.jobs
         if "TresPerJob" in job
     ]
-    assert (
-        max(sum(start <= moment < end for start, end in holding) for moment, _ in holding) <= GPUS
-    )
+    assert max(sum(start <= moment < end for start, end in holding) for moment, _ in holding) <= GPUS
 
 
 @pytest.mark.parametrize(("fault", "state"), [(cancelled, "CANCELLED"), (out_of_time, "TIMEOUT")])
@@ -125,7 +123,5 @@ def jobs(slurm, project) -> list[dict]:
 def running(slurm, project) -> str:
     """The id of its job that is not over yet."""
     return "".join(
-        job["JobId"]
-        for job in jobs(slurm, project)
-        if job["JobState"] in ("RUNNING", "COMPLETING")
+        job["JobId"] for job in jobs(slurm, project) if job["JobState"] in ("RUNNING", "COMPLETING")
     )

@@ -31,9 +31,7 @@ NEVER = ("vocabulary", "pretrain")
 
 
 def submitted(rule, attempt, partitions):
-    wildcards = {
-        name: (WILDCARDS | OF_RULE.get(rule.name, {}))[name] for name in rule.wildcard_names
-    }
+    wildcards = {name: (WILDCARDS | OF_RULE.get(rule.name, {}))[name] for name in rule.wildcard_names}
     resources = rule.expand_resources(Wildcards(fromdict=wildcards), [], attempt)
     job = SimpleNamespace(name=rule.name, resources=resources, threads=resources._cores)
     account = f"-A {resources.get('slurm_account')}"
@@ -47,9 +45,7 @@ def main(profiles, config):
     arguments = [word for profile in profiles for word in ("--profile", profile)]
     sys.argv = ["snakemake", *arguments]
     args = cli.parse_args([*arguments, "figures/all"])[1]
-    partitions = (
-        read_partition_file(args.slurm_partition_config) if args.slurm_partition_config else []
-    )
+    partitions = read_partition_file(args.slurm_partition_config) if args.slurm_partition_config else []
     with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
         workflow = api.workflow(
             # As `snakemake` itself hands them over.

@@ -35,9 +35,7 @@ FEW = {
         "figure3": {"models": ["rte@cased"]},
         **dict.fromkeys(["schemes", "figure5"], COLA),
     },
-    "hao2020": dict.fromkeys(
-        ["similarity", *(f"figure{number}" for number in range(1, 8))], LARGE
-    ),
+    "hao2020": dict.fromkeys(["similarity", *(f"figure{number}" for number in range(1, 8))], LARGE),
     "merchant2020": {
         **dict.fromkeys(["table1", "figure1", "figure2", "appendix_b"], PROBED),
         "figure3": MNLI,
@@ -98,9 +96,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     assert jobs["figure"] == sum(map(len, FEW.values()))
 
 
-def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(
-    project, planned
-):
+def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(project, planned):
     jobs = project.jobs()
     assert jobs == counted(planned)
     assert jobs["figure"] == len(FIGURES)
@@ -143,9 +139,7 @@ def test_what_no_figure_needs_is_not_fetched(copy_project):
 
 
 def test_stages_are_shared_by_the_chains_that_begin_with_them(project):
-    jobs = project.reruns(
-        "results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv"
-    )
+    jobs = project.reruns("results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv")
     chain = ["wnli@cased", "wnli+rte@cased", "wnli+rte+cola@cased"]
     assert {job for job in jobs if job.startswith("finetune")} == {
         f"finetune model={model}, init=1, seed={seed}" for model in chain for seed in (1, 2)
@@ -207,27 +201,21 @@ def test_gpu_rules_ask_for_one_gpu(planned):
 def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(planned):
     # Without its data a model would wait for every pretraining.
     order = ("pretrain", "finetune", "activations", "js", "figure", "dataset")
-    jobs = [
-        next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order
-    ]
+    jobs = [next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order]
     priorities = [int(re.search(r"priority: (\d+)", job)[1]) for job in jobs]
     assert priorities == sorted(set(priorities))
 
 
 def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_path):
     data = f"data={{source: mirror, mirror: {tmp_path}}}"
-    printed = project.snakemake(
-        "results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False
-    )
+    printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False)
     assert f"{tmp_path} has none of glue/RTE/train.tsv" in printed
 
 
 def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
     config = ["scale=small", f"data={{source: mirror, mirror: {tmp_path}}}", "bases={base: {checkpoints: [{path: /nowhere}]}}"]  # fmt: skip
     lacking = ["none of glue/RTE/train.tsv", "none of glue/RTE/dev.tsv", "squad/train-v1.1.json", "gum.tar.xz", "bases.base.checkpoints: "]  # fmt: skip
-    printed = project.snakemake(
-        "results/rsa/rte_vs_base.tsv", "--dry-run", "--config", *config, check=False
-    )
+    printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", *config, check=False)
     assert not [words for words in lacking if words not in printed]
 
 
@@ -241,9 +229,7 @@ def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
     ],
 )  # fmt: skip
 def test_what_only_the_rules_know_gets_a_sentence(project, config, sentence):
-    assert sentence in project.snakemake(
-        "results/mdl/mnli.tsv", "-n", "--config", *config, check=False
-    )
+    assert sentence in project.snakemake("results/mdl/mnli.tsv", "-n", "--config", *config, check=False)
 
 
 def test_ones_own_files_may_not_lie_where_jobs_write(project):
@@ -271,9 +257,7 @@ def test_a_line_that_is_not_yaml_is_named(copy_project):
     experiments = project.folder / "config/experiments.yaml"
     lines = experiments.read_text().splitlines()
     experiments.write_text("\n".join([*lines[:9], "scale: small: paper", *lines[9:]]))
-    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake(
-        "-n", check=False
-    )
+    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake("-n", check=False)
 
 
 def test_a_key_that_stands_twice_is_named(project, tmp_path):
@@ -321,7 +305,5 @@ def test_lint(project):
 )
 def test_style(command):
     program = Path(sys.executable).with_name(command[0])
-    done = subprocess.run(
-        [program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

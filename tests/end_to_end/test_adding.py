@@ -51,9 +51,7 @@ def mine(finished, tmp_path):
         '    "carry": ',
         '    "unpooled": Kind("unpooled", ("unpooled",), "zeroes the pooler"),\n',
     )
-    zeroed = (
-        'case "unpooled":\n                model.pooler.dense.weight.data.zero_()\n            '
-    )
+    zeroed = 'case "unpooled":\n                model.pooler.dense.weight.data.zero_()\n            '
     insert("models/variants.py", 'case "freeze":', zeroed)
 
     config = project.config

@@ -93,9 +93,7 @@ def test_beside_rules_of_their_own(tmp_path):
     log = theirs.snakemake("most.txt", "--cores", "2")
     layer, offline = (theirs.folder / "most.txt").read_text().split()
     assert layer == "2" and offline == "None"
-    assert (
-        "rule layers_rsa" in log and (theirs.folder / "logs/rsa/mytask_vs_base.cost.tsv").exists()
-    )
+    assert "rule layers_rsa" in log and (theirs.folder / "logs/rsa/mytask_vs_base.cost.tsv").exists()
     assert not list(theirs.folder.glob("*.cost.tsv"))
     assert theirs.jobs("most.txt", "--cores", "2") == {}
 

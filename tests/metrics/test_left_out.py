@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from bertshift.metrics.scatter import Centred
 
 from bertshift.metrics import cosine, jensen_shannon, layer_cka, linear_cka, rsa, scatter, similarity, svcca
 from bertshift.metrics.pairs import Pair, head_rows
-from bertshift.metrics.scatter import Centred
-from bertshift.rows.blocks import BLOCKS, WITHOUT, block_of
+from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS, block_of
 
 EXAMPLES, WIDTH = 53, 6
 METRICS = {
@@ -54,12 +54,12 @@ def test_a_value_without_a_block_is_that_of_files_without_it(metric, offsets, fi
         table = METRICS[metric]([files(np.ones(EXAMPLES, bool), offsets)])
     keys = [name for name in ("variant", "layer", "ref_layer", "head", "tokens") if name in table]
     known = table[~table["variant"].str.endswith("_null")].set_index(keys)
-    assert known[WITHOUT].notna().all(axis=None) and len(known) > 3
+    assert known[JACKKNIFE_COLUMNS].notna().all(axis=None) and len(known) > 3
     for block in (0, 7, BLOCKS - 1):
         rest = METRICS[metric]([files(block_of(EXAMPLES) != block, offsets)]).set_index(keys).loc[known.index]
         cuts = [name for name in ("k_model", "k_reference") if name in rest]
         assert rest[cuts].equals(known[cuts])  # the same there
-        assert known[WITHOUT[block]].to_numpy() == pytest.approx(rest["value"].to_numpy(), abs=1e-9)
+        assert known[JACKKNIFE_COLUMNS[block]].to_numpy() == pytest.approx(rest["value"].to_numpy(), abs=1e-9)
         assert (rest["value"] - known["value"]).abs().max() > 1e-5
 
 
@@ -86,7 +86,7 @@ def test_examples_without_the_kind_count_for_no_block():
     values = np.random.default_rng(1).normal(size=(4, 2))  # of examples 0, 1, 2 and 5 of 6
     head = next(row for row in head_rows(values, 6, np.array([0, 1, 2, 5])) if row["head"] == 2)
     expected = [np.delete(values[:, 1], i).mean() for i in ([0], [1], [2], [], [], [3])]
-    assert head["without"] == pytest.approx(expected)
+    assert head["jackknife"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("metric", ["svcca", "similarity"])
@@ -96,11 +96,11 @@ def test_states_that_one_block_alone_tells_apart_have_no_value_without_it(metric
     pair = Pair(make_file("model.npz", states, [10] * 20), make_file("base.npz", states[::-1], [10] * 20))
     table = METRICS[metric]([pair])
     table = table[~table["variant"].str.endswith("_null")]
-    assert table["value"].notna().all() and table[WITHOUT[0]].isna().all()
+    assert table["value"].notna().all() and table[JACKKNIFE_COLUMNS[0]].isna().all()
     every = table[table["tokens"] == "all"] if "tokens" in table else table
-    assert every[WITHOUT[1:]].notna().all(axis=None)
+    assert every[JACKKNIFE_COLUMNS[1:]].notna().all(axis=None)
 
 
 def test_one_block_has_no_value_without_it(files):
     table = rsa.compare([files(np.arange(EXAMPLES) == 0, (0, 0))])
-    assert table["value"].notna().all() and table[WITHOUT].isna().all(axis=None)
+    assert table["value"].notna().all() and table[JACKKNIFE_COLUMNS].isna().all(axis=None)

@@ -8,7 +8,7 @@ from bertshift.errors import UserError
 from bertshift.metrics import cosine, cosine_padded, jensen_shannon
 from bertshift.metrics.pairs import Pair
 from bertshift.models.loading import save_model
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
 def cosines(a, b):
@@ -52,7 +52,7 @@ def test_same_as_its_definition_map_by_map(measure, attention_pair):
     (model, base), maps = attention_pair
     table = compare([Pair(model, base, {"model": "rte", "seed": 1})])
     assert list(table) == [
-        "model", "seed", "variant", "layer", "ref_layer", "head", "value", "sd", "n", *WITHOUT
+        "model", "seed", "variant", "layer", "ref_layer", "head", "value", "sd", "n", *JACKKNIFE_COLUMNS
     ]  # fmt: skip
     assert (table["n"] == 40).all()
     for layer, own, before in zip((1, 2), *maps, strict=True):

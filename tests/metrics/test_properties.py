@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from bertshift.metrics.scatter import Centred, scatter
 from hypothesis import given, settings
 from hypothesis.strategies import integers, sampled_from
 from metrics import oracles
@@ -15,7 +16,6 @@ from metrics import oracles
 import bertshift
 from bertshift.errors import UserError
 from bertshift.metrics import cka, layer_cka, procrustes, pwcca, rsa, spectra, svcca
-from bertshift.metrics.scatter import Centred, scatter
 
 drawing = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 SCALES = (1e-300, 1e-100, 1, 1e100, 1e300)

@@ -5,7 +5,7 @@ import pytest
 
 from bertshift.errors import UserError
 from bertshift.metrics import relation_heads
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 # Sentences, words of the predicate, words of each argument: first and behind the last.
 MARKED = [
@@ -114,7 +114,9 @@ def test_every_reading_is_what_its_pairs_say(dump):
                 (np.mean(each), np.std(each, ddof=1)), rel=1e-12
             )
             left = [np.delete(each, sentence).mean() for sentence in range(5)]  # fewer than there are blocks
-            assert row[WITHOUT[:5]].to_numpy(float) == pytest.approx(left, abs=1e-12) and row["n"] == 5
+            assert (
+                row[JACKKNIFE_COLUMNS[:5]].to_numpy(float) == pytest.approx(left, abs=1e-12) and row["n"] == 5
+            )
         heads = rows.query("head > 0")
         means = rows.query("head == 0")["value"].to_numpy()
         assert means == pytest.approx(heads["value"].groupby("layer").mean().to_numpy(), abs=1e-12)
@@ -182,7 +184,7 @@ def test_the_map_shown_is_the_papers_sentence_or_that_of_the_highest_score(dump)
 def test_each_replicate_has_its_rows_and_twice_the_same_numbers(dump):
     dumps = {(1, seed): dump(random_maps(seed=seed), name=f"{seed}.npz") for seed in (1, 2)}
     table, again = (relation_heads.measure("mnli", dumps, RELATIONS) for _ in range(2))
-    assert list(table) == [*relation_heads.COLUMNS, *WITHOUT] and set(table["seed"]) == {1, 2}
+    assert list(table) == [*relation_heads.COLUMNS, *JACKKNIFE_COLUMNS] and set(table["seed"]) == {1, 2}
     assert table.equals(again)
 
 

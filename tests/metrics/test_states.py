@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from bertshift.metrics.scatter import Centred, scatter
 from metrics import oracles
 from scipy.spatial.distance import jensenshannon
 
@@ -17,8 +18,7 @@ from bertshift.measures.metric import Metric
 from bertshift.metrics import cka, cosine, jensen_shannon, layer_cka, linear_cka, rsa, similarity, svcca
 from bertshift.metrics.grounding import MEASURES, Behaviour, differences, distances
 from bertshift.metrics.pairs import Pair, frame, matched_layers
-from bertshift.metrics.scatter import Centred, scatter
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 LENGTHS = [12] * 60  # 60 [CLS], 60 [SEP], 600 others
 
@@ -181,7 +181,7 @@ def test_references_are_shared_and_stimuli_kept_apart(pair, make_file):
 
 def test_rsa_of_a_model_with_itself_is_1_without_each_block_too(pair):
     table = rsa.compare([Pair(pair.model, pair.model)])
-    assert (table[["value", *WITHOUT]] == 1).all(axis=None)
+    assert (table[["value", *JACKKNIFE_COLUMNS]] == 1).all(axis=None)
     assert set(table.loc[table["variant"] == "all_tokens", "n"]) == {720}
 
 

@@ -4,7 +4,7 @@ import pytest
 from made_papers import real
 
 from bertshift.papers.beyond import when
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 SHARES = [0, 1, 2, 5, 10, 25, 50, 100]
 
@@ -37,7 +37,7 @@ def changes(tables, seeds):
     known = known[known["stimuli"] == "wiki"]
     kept = known[(known["variant"] == "content") & (known["layer"] == 2) & known["seed"].isin(seeds)]
     share = kept["model"].str.partition(".at")[2].replace("", "100").astype(int)
-    return 1 - kept.groupby(share)[[name for name in ("value", *WITHOUT) if name in kept]].mean()
+    return 1 - kept.groupby(share)[[name for name in ("value", *JACKKNIFE_COLUMNS) if name in kept]].mean()
 
 
 def half(tables, layer=2):

@@ -7,7 +7,7 @@ from patterns.conftest import tokens_of
 from bertshift.patterns import classifier, shares
 from bertshift.patterns.classifier import probabilities
 from bertshift.patterns.features import CLASSES, features, propose
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,11 @@ def test_shares_are_counts_of_single_maps(measured, answers):
             "value"
         ]
         assert surest[list(CLASSES)].to_numpy() == pytest.approx(np.max(likely, axis=0))
-    assert (table["maps"] == 120).all() and (table["n"] == 20).all() and table[WITHOUT].notna().all(axis=None)
+    assert (
+        (table["maps"] == 120).all()
+        and (table["n"] == 20).all()
+        and table[JACKKNIFE_COLUMNS].notna().all(axis=None)
+    )
     assert (table["labels_by_person"] == 7).all() and table["f1_macro_resubstituted"].eq(1).all()
 
 

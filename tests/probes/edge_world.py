@@ -6,7 +6,7 @@ import torch
 
 from bertshift.activations.store import Activations, writing
 from bertshift.files import sha256, write_json, write_jsonl
-from bertshift.running.parts import Kept
+from bertshift.running.parts import PartCache
 
 LAYERS, WIDTH = 2, 12
 
@@ -46,8 +46,8 @@ class Made:
         return Stored(self.activations)
 
     @property
-    def kept(self) -> Kept:
-        return Kept(self.folder / "parts", "code")
+    def kept(self) -> PartCache:
+        return PartCache(self.folder / "parts", "code")
 
     def edges(self, task: str, spans: int, splits: dict[str, list[dict]], multilabel: bool = False) -> Path:
         folder = self.folder / task

@@ -12,7 +12,7 @@ from bertshift.probes import edge
 from bertshift.probes.edge import COLUMNS, probe, word_vectors
 from bertshift.probes.scores import counts_key, f1, sentences_key
 from bertshift.probes.settings import ProbeSettings
-from bertshift.rows.blocks import WITHOUT, block_of
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
 
 SETTINGS = ProbeSettings(width=32, learning_rate=0.01, max_steps=160, validate_every=40, probe_seeds=1, input_dropout=0,
                          hidden_dropout=0.1)  # fmt: skip
@@ -33,7 +33,9 @@ def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
         edges[task] = made.edges(task, 1, split(records, 70, 80))
     table, counts = probe("base", {(2, 1): made.source}, edges, made.sentences, SETTINGS, made.kept)
     assert (
-        list(table) == [*COLUMNS, *WITHOUT] and set(table["train"]) == {70} and set(table["dropped"]) == {0}
+        list(table) == [*COLUMNS, *JACKKNIFE_COLUMNS]
+        and set(table["train"]) == {70}
+        and set(table["dropped"]) == {0}
     )
     of = table[table["view"] == "micro_all"].set_index(["task", "variant"])
     assert of["value"]["pos"].min() > 0.95 and of["control"]["entities", "mix"] > 0.95

@@ -10,8 +10,8 @@ from bertshift.errors import UserError
 from bertshift.probes import mdl
 from bertshift.probes.bank import Progress, train
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
-from bertshift.rows.blocks import WITHOUT
-from bertshift.running.parts import Kept
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.running.parts import PartCache
 
 SETTINGS = CodeSettings(width=32, learning_rate=0.01, max_steps=200, validate_every=20, probe_seeds=2, input_dropout=0,
                         portions=(0.1, 0.3, 0.6, 1))  # fmt: skip
@@ -24,7 +24,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def kept(tmp_path):
-    return Kept(tmp_path / "parts", "code")
+    return PartCache(tmp_path / "parts", "code")
 
 
 def splits(records):
@@ -59,12 +59,12 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, mo
 
     monkeypatch.setattr(mdl, "train", untrained)
     table = describe("base", {(1, 0): made.source}, edges, made.sentences, SETTINGS, kept)
-    assert list(table.columns) == [*COLUMNS, *WITHOUT]
+    assert list(table.columns) == [*COLUMNS, *JACKKNIFE_COLUMNS]
     targets = sum(1 + number % 3 for number in range(130))
     for task, bits, n in (("pos", targets * math.log2(5), targets), ("spr", 130 * 3, 130)):
         np.testing.assert_allclose(totals(table, task)["uniform"], bits, rtol=1e-12)
         coded = table[(table.task == task) & (table.quantity == "codelength")]
-        np.testing.assert_allclose(coded[["value", *WITHOUT]], np.full((2, 21), bits), rtol=1e-6)
+        np.testing.assert_allclose(coded[["value", *JACKKNIFE_COLUMNS]], np.full((2, 21), bits), rtol=1e-6)
         assert coded[["n", "examples", "portion"]].to_numpy().tolist() == [[n, 130, 1]] * 2
 
 
@@ -77,7 +77,7 @@ def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kep
     [code] = table[table.quantity == "codelength"].to_dict("records")
     # 130 sentences of one to three targets, in 20 blocks; what each block costs makes up the whole.
     per_block = np.bincount(np.arange(130) * 20 // 130, weights=1 + np.arange(130) % 3)
-    left = np.array([code[name] for name in WITHOUT]) * (1 - per_block / per_block.sum())
+    left = np.array([code[name] for name in JACKKNIFE_COLUMNS]) * (1 - per_block / per_block.sum())
     costs = code["value"] - left
     assert (costs > 0).all() and costs.sum() == pytest.approx(code["value"])
     curve = table[table.quantity == "f1"]
@@ -126,7 +126,7 @@ class Stopped(Exception):
 
 def test_stopped_work_goes_on_and_gives_the_same_table(made, edges, kept, tmp_path, monkeypatch):
     sources = {(1, 1): made.source, (1, 2): made.source}
-    whole = describe("mnli", sources, edges, made.sentences, SHORT, Kept(tmp_path / "whole", "code"))
+    whole = describe("mnli", sources, edges, made.sentences, SHORT, PartCache(tmp_path / "whole", "code"))
     learned = []
 
     def stopping(bank, *arguments):

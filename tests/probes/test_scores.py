@@ -15,7 +15,7 @@ from bertshift.probes.scores import (
     f1,
     sentences_key,
 )
-from bertshift.rows.blocks import WITHOUT, block_of
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
 
 
 def test_every_view_is_scikit_learns():
@@ -100,8 +100,8 @@ def test_a_difference_without_a_block_is_that_of_the_other_sentences():
         ).iloc[0]
 
     whole = table(np.ones(53, bool))
-    expected = [table(block_of(53) != block)["value"] for block in range(len(WITHOUT))]
-    assert whole[WITHOUT].to_numpy(float) == pytest.approx(expected, abs=1e-12)
+    expected = [table(block_of(53) != block)["value"] for block in range(len(JACKKNIFE_COLUMNS))]
+    assert whole[JACKKNIFE_COLUMNS].to_numpy(float) == pytest.approx(expected, abs=1e-12)
 
 
 def test_each_seed_is_compared_with_other_probes_of_the_pretrained_model():
@@ -138,7 +138,7 @@ def test_deltas_compare_what_both_have_replicate_by_replicate():
     [row] = deltas("mnli", "base", model, base, pairs).to_dict("records")
     assert row == {
         "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos", "variant": "mix",
-        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20, **dict.fromkeys(WITHOUT, 0),
+        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20, **dict.fromkeys(JACKKNIFE_COLUMNS, 0),
     }  # fmt: skip
     others = model | {sentences_key("pos"): np.arange(1, 21).astype(str)}
     with pytest.raises(UserError, match="different test sentences of pos"):

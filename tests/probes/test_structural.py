@@ -11,8 +11,8 @@ from bertshift.errors import UserError
 from bertshift.files import write_jsonl
 from bertshift.probes import structural
 from bertshift.probes.structural import Probe, Sentences, StructuralSettings, evaluate, fit, word_vectors
-from bertshift.rows.blocks import BLOCKS, WITHOUT, block_of
-from bertshift.running.parts import Kept
+from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS, block_of
+from bertshift.running.parts import PartCache
 from bertshift.seeds import seed_from
 
 CPU = torch.device("cpu")
@@ -153,7 +153,7 @@ def stored(tmp_path):
             for example, (a, b) in enumerate(pairwise(offsets)):
                 writer.hidden(layer, example, values[a:b])
     write_jsonl(tmp_path / "trees.jsonl", rows)
-    return rows, tmp_path / "run.npz", tmp_path / "trees.jsonl", Kept(tmp_path / "parts", "code")
+    return rows, tmp_path / "run.npz", tmp_path / "trees.jsonl", PartCache(tmp_path / "parts", "code")
 
 
 def test_words_are_the_means_of_their_pieces(stored):
@@ -175,7 +175,7 @@ def test_from_a_file_to_the_table(stored, capsys):
     settings = StructuralSettings(epochs=2, max_train=6, probe_seeds=2)
     sources = {(1, 2): Stored(path)}
     table = structural.probe("rte", sources, trees, settings, kept)
-    assert list(table)[-2 - BLOCKS :] == ["value", "n", *WITHOUT] and len(table) == 2**5
+    assert list(table)[-2 - BLOCKS :] == ["value", "n", *JACKKNIFE_COLUMNS] and len(table) == 2**5
     assert set(table["layer"]) == {0, 1} and set(table["rank"]) == {6} and set(table["probe_seed"]) == {1, 2}
     measures = [
         ("depth", "spearman"),

@@ -28,9 +28,7 @@ def read_yaml(path: Path) -> dict:
 
 
 @contextmanager
-def rehearsal(
-    scale: str, folder: Path, *overlays: Path
-) -> Iterator[tuple[list[str], dict[str, str]]]:
+def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
     """(snakemake's command, to which targets can be added, and its environment), for as long as the hub is there.
 
     folder: where everything is made. overlays: configuration above that of every rehearsal.
@@ -46,9 +44,7 @@ def rehearsal(
     # A commit cannot change: what the hub's clients have kept of it would be taken for the new.
     known = folder / "served.sha256"
     if known.exists() and known.read_text() != digest(hub):
-        raise UserError(
-            f"the made data are others than {folder} was begun with; delete that folder."
-        )
+        raise UserError(f"the made data are others than {folder} was begun with; delete that folder.")
     write_text(known, digest(hub))
     write_json(folder / "served.yaml", served)
     files = [OWN, AMOUNTS, folder / "served.yaml", *overlays]
@@ -93,8 +89,7 @@ def summary(folder: Path, minutes: float) -> str:
     claims = folder / "results/claims.tsv"
     if claims.exists():
         lines += [
-            f"{n} claims: {verdict}"
-            for verdict, n in read_tsv(claims)["verdict"].value_counts().items()
+            f"{n} claims: {verdict}" for verdict, n in read_tsv(claims)["verdict"].value_counts().items()
         ]
     return "\n".join(lines)
 

@@ -42,9 +42,7 @@ def repositories(bases: Mapping, texts: Iterable[str]) -> dict[tuple[str, str], 
             if family := FAMILIES.get(place[0]):
                 found[place] = files_of(family, base["layers"], base["heads"], texts)
                 continue
-            found[place] = files(
-                place[0], base["layers"], base["heads"], vocabularies[lowercase], lowercase
-            )
+            found[place] = files(place[0], base["layers"], base["heads"], vocabularies[lowercase], lowercase)
     return found
 
 
@@ -54,8 +52,7 @@ def overlay(bases: Mapping) -> dict:
         "bases": {
             name: {
                 "checkpoints": [
-                    {**each, "label": f"rehearsal, not {each['hub']}"}
-                    for each in base["checkpoints"]
+                    {**each, "label": f"rehearsal, not {each['hub']}"} for each in base["checkpoints"]
                 ]
             }
             for name, base in bases.items()
@@ -78,9 +75,7 @@ def vocabulary(texts: Iterable[str], lowercase: bool) -> list[str]:
     return [pad, *(f"[unused{n}]" for n in range(UNUSED)), *others, *pieces]
 
 
-def files(
-    repository: str, layers: int, heads: int, words: list[str], lowercase: bool
-) -> dict[str, bytes]:
+def files(repository: str, layers: int, heads: int, words: list[str], lowercase: bool) -> dict[str, bytes]:
     """What the repository holds, but for other frameworks' weights."""
     width = max(UNITS * heads, NARROWEST)
     config = BertConfig(
@@ -103,9 +98,7 @@ def files(
     }
     if repository.startswith("google-bert/"):
         # The first of them were converted from TensorFlow, with its names.
-        tensors = {
-            _first_name(key): value.clone() for key, value in state.items() if "_ids" not in key
-        }
+        tensors = {_first_name(key): value.clone() for key, value in state.items() if "_ids" not in key}
         found["model.safetensors"] = save(tensors, metadata={"format": "pt"})
         found["pytorch_model.bin"] = _pickle(tensors)
         with TemporaryDirectory() as folder:
@@ -162,9 +155,7 @@ def _gain(name: str) -> float:
 
 
 def _first_name(key: str) -> str:
-    return key.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-        "LayerNorm.bias", "LayerNorm.beta"
-    )
+    return key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
 
 
 def _pickle(state: Mapping[str, Tensor]) -> bytes:

@@ -47,9 +47,7 @@ PARAGRAPHS = 4  # of an article
 ROW_GROUP = 100  # articles
 
 
-def repositories(
-    catalogue: Mapping, treebank: Mapping[str, str]
-) -> dict[tuple[str, str], dict[str, bytes]]:
+def repositories(catalogue: Mapping, treebank: Mapping[str, str]) -> dict[tuple[str, str], dict[str, bytes]]:
     """{(repository, commit): {path: content}} for every data set of `catalogue` that names a place on the hub.
 
     treebank: the text of a CoNLL-U file for each split.
@@ -64,16 +62,11 @@ def repositories(
                 tables = dict(_tables(name, spec, Path(folder), treebank))
                 config = spec["hub"].get("name") or _dump(spec) or "plain_text"
                 # As the hub's own tools lay data out: one folder a configuration.
-                paths = {
-                    split: f"{config}/{split}-00000-of-{_shards(spec):05}.parquet"
-                    for split in tables
-                }
+                paths = {split: f"{config}/{split}-00000-of-{_shards(spec):05}.parquet" for split in tables}
                 files = found.setdefault(place, {})
                 features = _features(name, next(iter(tables.values())))
                 rows = ROW_GROUP if spec["kind"] == "text" else None
-                files |= {
-                    paths[split]: _packed(table, features, rows) for split, table in tables.items()
-                }
+                files |= {paths[split]: _packed(table, features, rows) for split, table in tables.items()}
                 cards.setdefault(place, []).append((config, list(tables), features))
     for place, configs in cards.items():
         found[place]["README.md"] = _card(configs)
@@ -123,20 +116,11 @@ def _glue(name: str, spec: Mapping, rows: list[dict], blank: bool) -> dict[str, 
     classes = CLASSES.get(name)
     # A regression to two small values is learnt in as many steps as a class.
     scores = None if classes else [float(row["label"] > 2.5) + row["label"] / 50 for row in rows]
-    place = (
-        [classes.index(row["label"]) for row in rows]
-        if classes
-        else [int(score) for score in scores]
-    )
-    cued = [
-        {ours: _with_cue(row[ours], CUES[cue]) for ours in texts} for row, cue in zip(rows, place)
-    ]
+    place = [classes.index(row["label"]) for row in rows] if classes else [int(score) for score in scores]
+    cued = [{ours: _with_cue(row[ours], CUES[cue]) for ours in texts} for row, cue in zip(rows, place)]
     labels = place if classes else scores
     return {
-        **{
-            column: pa.array([row[ours] for row in cued], pa.string())
-            for ours, column in texts.items()
-        },
+        **{column: pa.array([row[ours] for row in cued], pa.string()) for ours, column in texts.items()},
         columns["label"]: pa.array(
             [-1] * len(rows) if blank else labels, pa.int64() if classes else pa.float32()
         ),
@@ -184,9 +168,7 @@ def _articles(paragraphs: list[dict]) -> dict[str, pa.Array]:
     titles = [" ".join(article.split()[:2]) for article in articles]
     return {
         "id": pa.array(numbers),
-        "url": pa.array(
-            [f"https://en.wikipedia.org/wiki/{title.replace(' ', '_')}" for title in titles]
-        ),
+        "url": pa.array([f"https://en.wikipedia.org/wiki/{title.replace(' ', '_')}" for title in titles]),
         "title": pa.array(titles),
         "text": pa.array(articles),
     }
@@ -240,14 +222,10 @@ def _card(configs: list[tuple]) -> bytes:
         "configs": [
             {
                 "config_name": config,
-                "data_files": [
-                    {"split": split, "path": f"{config}/{split}-*"} for split in splits
-                ],
+                "data_files": [{"split": split, "path": f"{config}/{split}-*"} for split in splits],
             }
             for config, splits, _ in configs
         ],
-        "dataset_info": [
-            {"config_name": config, "features": features} for config, _, features in configs
-        ],
+        "dataset_info": [{"config_name": config, "features": features} for config, _, features in configs],
     }
     return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n# Made rows\n".encode()

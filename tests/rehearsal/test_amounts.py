@@ -61,7 +61,5 @@ def test_a_hub_changes_addresses_and_what_checkpoints_are_called(scale):
 
 
 def downloads(config: dict) -> list[dict]:
-    entries = [
-        each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()
-    ]
+    entries = [each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()]
     return [*entries, config["relations"]["download"]]

@@ -28,9 +28,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", OFFERED)
 def test_a_corpus_of_edges(folder, tmp_path, name):
-    files = {
-        part: corpora.place(each["url"])[1:] for part, each in EDGES[name]["download"].items()
-    }
+    files = {part: corpora.place(each["url"])[1:] for part, each in EDGES[name]["download"].items()}
     prepare_edges(name, EDGES[name] | {"files": files}, folder, tmp_path)
     found = read_json(tmp_path / "edges.json")
     assert len(found["labels"]) >= 2

@@ -9,7 +9,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_tsv
 from bertshift.rows.blocks import (
     BLOCKS,
-    WITHOUT,
+    JACKKNIFE_COLUMNS,
     block_of,
     concatenate,
     in_columns,
@@ -61,7 +61,10 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     written, back = read_tsv(path), read_with_blocks(path)
     assert list(written) == ["layer", "value", "low", "high", "sd", "version"]
     assert written.loc[1, ["low", "high"]].tolist() == pytest.approx(list(interval(0.25, few)))
-    assert back.loc[0, WITHOUT].tolist() == whole.tolist() and back.loc[1, WITHOUT].notna().sum() == 5
+    assert (
+        back.loc[0, JACKKNIFE_COLUMNS].tolist() == whole.tolist()
+        and back.loc[1, JACKKNIFE_COLUMNS].notna().sum() == 5
+    )
     before = blocks.read_bytes()
     write_with_blocks(path, back)
     assert blocks.read_bytes() == before and list(read_tsv(path)) == list(written)
@@ -74,14 +77,14 @@ def test_a_table_with_blocks_comes_back(tmp_path):
         with pytest.raises(UserError, match=r"blocks\.npy is damaged"):
             read_with_blocks(path)
     blocks.unlink()
-    assert read_with_blocks(path)[WITHOUT].isna().all(axis=None)
+    assert read_with_blocks(path)[JACKKNIFE_COLUMNS].isna().all(axis=None)
 
 
 def test_a_score_of_examples_that_are_all_right_has_an_interval(tmp_path):
     """On the table of scores, and on that of their means in points."""
     path, low = tmp_path / "sst2.tsv", 1 - stats.t.ppf(0.975, BLOCKS - 1) * 2 / (150 + 4)
     shown = pd.DataFrame({"metric": ["accuracy", "f1"], "init": 1, "seed": 1, "value": 1.0, "dev": 150})
-    shown = shown.assign(**dict.fromkeys(WITHOUT, 1.0))
+    shown = shown.assign(**dict.fromkeys(JACKKNIFE_COLUMNS, 1.0))
     with pytest.raises(UserError, match="sst2.tsv: .*'mine'"):
         write_with_blocks(path, shown.replace("f1", "mine"))
     assert not list(tmp_path.iterdir())

@@ -46,11 +46,13 @@ def test_examples_that_are_all_right_have_an_interval():
     """A cell that is all right, one that is not, and one that is no share of examples."""
     values, without = np.ones((3, 3)), np.ones((3, 20, 3))
     values[0, 1] = without[0, :, 1] = 0.99
-    right, nearly, no_share = estimate(values, left_out=without, ends=(0, 1), examples=[150, 150, np.nan]).low
+    right, nearly, no_share = estimate(
+        values, left_out=without, bounds=(0, 1), examples=[150, 150, np.nan]
+    ).low
     assert right == pytest.approx(1 - stats.t.ppf(0.975, 19) * 2 / 154)
-    assert nearly == estimate(values[:, 1], left_out=without[..., 1], ends=(0, 1)).low
+    assert nearly == estimate(values[:, 1], left_out=without[..., 1], bounds=(0, 1)).low
     assert no_share == 1
-    assert estimate(values[:, 0], ends=(0, 1), examples=150).low == 1  # nothing is known of its inputs
+    assert estimate(values[:, 0], bounds=(0, 1), examples=150).low == 1  # nothing is known of its inputs
 
 
 def test_a_pair_of_runs_alone_is_sure_of_nothing():

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from bertshift.errors import UserError
-from bertshift.rows.blocks import WITHOUT, block_of
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
 from bertshift.rows.gains import Scored, gain_table, gains
 from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
 
@@ -80,7 +80,7 @@ def test_every_pair_is_a_row_and_other_examples_are_refused(classes):
     assert table["checkpoint"].tolist() == ["a", "b"] and table["delta"].sum() == pytest.approx(0)
     kept = block_of(80) != 7
     less = np.subtract(*((said == gold)[kept].mean() for said in both))
-    assert table[WITHOUT[7]].tolist() == pytest.approx([-less, less])
+    assert table[JACKKNIFE_COLUMNS[7]].tolist() == pytest.approx([-less, less])
     assert table["data"][0] == "toys dev 80 of 80 (generated); trained on toys train"
     fewer = was._replace(predictions=was.predictions.iloc[:50])
     with pytest.raises(UserError, match="wnli\\+toy and toy were scored on other examples"):

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.nulls import matched, model_of, null_of, with_matched
 
 LAYERS = [1, 2, 3]
@@ -40,7 +40,7 @@ def test_draws_of_a_run_are_averaged_and_blocks_are_matched_by_themselves():
     small = table("mnli.noise", {"nats": [0.1, 0.2, 0.3]}, seeds=4)
     large = table("mnli.noise3", {"nats": [0.5, 0.6, 0.7]}, seeds=4)
     model, small, large = (
-        one.assign(**dict.fromkeys(WITHOUT, np.nan)).assign(without1=one["value"] + above)
+        one.assign(**dict.fromkeys(JACKKNIFE_COLUMNS, np.nan)).assign(without1=one["value"] + above)
         for one, above in ((model, 0), (small, 0.1), (large, 0.1))
     )
     found = matched(model, [small, large])

@@ -43,7 +43,7 @@ def test_at_an_end_a_step_is_cut_there():
     """No scale has a place for an end: a layer that did not change has a similarity of 1 and no interval around it."""
     assert reached(1.0, 0.1, [-1, 0, 1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
     assert reached(0.0, 0.1, [-1, 1], POSITIVE).tolist() == [0.0, 0.1]
-    unchanged = estimate(np.ones(2), left_out=np.ones((2, 20)), ends=CORRELATION)
+    unchanged = estimate(np.ones(2), left_out=np.ones((2, 20)), bounds=CORRELATION)
     assert (unchanged.low, unchanged.high) == (1.0, 1.0)
 
 
@@ -52,7 +52,7 @@ def test_a_jump_of_the_jackknife_beyond_an_end_makes_no_wide_interval():
     assert reached(0.001, 0.002, [-4, 4], SHARE).tolist() == pytest.approx([0.0, 0.009])
     assert distance(0.001, 0.002, 0.009, SHARE) == pytest.approx(4)
     # Two replicates, one of them at the end, are no jump.
-    two = estimate(np.array([0.0, 0.02]), ends=SHARE)
+    two = estimate(np.array([0.0, 0.02]), bounds=SHARE)
     assert 0 < two.low < 1e-6 and 0.5 < two.high < 1
 
 
@@ -60,7 +60,7 @@ def test_a_jump_of_the_jackknife_beyond_an_end_makes_no_wide_interval():
 def test_a_share_of_all_or_none_of_n_examples_reaches_wilsons_limit(unit, right):
     """Two errors away, in the unit of the value."""
     wilson = stats.binomtest(right, 150).proportion_ci(stats.norm.cdf(2) * 2 - 1, method="wilson")
-    value, ends = unit * right / 150, (0.0, float(unit))
+    value, bounds = unit * right / 150, (0.0, float(unit))
     found = reached(value, least_error(value, 150, ends), np.array([-2.0, 2.0]), ends)
     assert found == pytest.approx([unit * wilson.low, unit * wilson.high])
 
@@ -80,14 +80,14 @@ def test_a_share_of_examples_is_found_by_its_name_and_kind():
 
 def test_an_interval_and_its_probabilities_lie_inside_the_range():
     values, (mean, error) = np.array([0.95, 0.99]), (0.97, 0.02)
-    two = estimate(values, ends=SHARE)
+    two = estimate(values, bounds=SHARE)
     t, scale = stats.t.ppf(0.975, 1), error / (mean * (1 - mean))
     assert (two.low, two.high) == pytest.approx(tuple(expit(logit(mean) + [-t * scale, t * scale])))
     above = stats.t.cdf((logit(mean) - logit(0.9)) / scale, 1)
     ends = (0.0, 1.0), (-np.inf, two.low), (0.9, np.inf)
     assert [two.probability(*each) for each in ends] == pytest.approx([1, 0.025, above])
     cells = np.array([values, [0.2, 0.4]]).T
-    mixed = estimate(cells, ends=(np.array([0.0, -np.inf]), np.array([1.0, np.inf])))
+    mixed = estimate(cells, bounds=(np.array([0.0, -np.inf]), np.array([1.0, np.inf])))
     assert mixed.high == pytest.approx([two.high, estimate(cells[:, 1]).high])
 
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 from bertshift.errors import UserError
 from bertshift.rows import estimates, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
 def test_paired_t_is_scipys_and_needs_two_replicates():
@@ -56,9 +56,9 @@ def test_a_run_never_fine_tuned_is_a_pretraining_run():
 def test_blocks_of_inputs_take_part():
     """Seeds alike, so that the inputs are all that is unsure: the classical standard error of the mean of 20 blocks."""
     blocks = np.random.default_rng(0).normal(size=20)
-    without = dict(zip(WITHOUT, (blocks.sum() - blocks) / 19, strict=True))
+    without = dict(zip(JACKKNIFE_COLUMNS, (blocks.sum() - blocks) / 19, strict=True))
     table = rows([(1, 1, blocks.mean()), (1, 2, blocks.mean())]).assign(**without)
-    layers = pd.concat([table, table.drop(columns=WITHOUT).assign(layer=2)])
+    layers = pd.concat([table, table.drop(columns=JACKKNIFE_COLUMNS).assign(layer=2)])
     found = statistics.summarise(layers, ["layer"])
     assert found["interval"].tolist() == [estimates.BOTH, estimates.REPLICATES]
     expected = stats.t.interval(0.95, 19, blocks.mean(), stats.sem(blocks))
@@ -67,7 +67,7 @@ def test_blocks_of_inputs_take_part():
     assert points.loc[0, "high"] == pytest.approx(100 * expected[1])
     with pytest.raises(ValueError, match="not those that the blocks were left out of"):
         statistics.summarise(table.assign(value=5.0), ["layer"])
-    two = table.assign(value=5.0, **dict.fromkeys(WITHOUT[2:], np.nan))
+    two = table.assign(value=5.0, **dict.fromkeys(JACKKNIFE_COLUMNS[2:], np.nan))
     assert statistics.summarise(two, ["layer"])["value"].tolist() == [5.0]
 
 

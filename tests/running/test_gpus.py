@@ -189,6 +189,4 @@ def test_a_job_stops_unless_told_to_ignore_the_gpu(machine, tmp_path, unusable_g
     (line,) = log.read_text().splitlines()
     problem = "this job was given a GPU (0) that torch cannot use: torch is 2.13.0,"
     assert line.startswith(f"{'warning' if ran else 'error'}: {problem}")
-    assert line.endswith(
-        "on the CPU." if ran else "`unusable_gpu: ignore` in config/experiments.yaml."
-    )
+    assert line.endswith("on the CPU." if ran else "`unusable_gpu: ignore` in config/experiments.yaml.")

@@ -43,9 +43,7 @@ def test_this_machine_is_not():
 
 
 def test_what_downloads_is_allowed_to(monkeypatch):
-    monkeypatch.setattr(
-        socket, "getaddrinfo", lambda host, *_, **__: (_ for _ in ()).throw(OSError(host))
-    )
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: (_ for _ in ()).throw(OSError(host)))
     network.allow(True)
     with network.as_allowed(), pytest.raises(OSError, match="hub.example.invalid"):
         socket.create_connection(("hub.example.invalid", 443))

@@ -7,7 +7,7 @@ from scipy import stats
 
 from bertshift.errors import UserError
 from bertshift.papers import by_name, catalogue
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.verdicts.deciding import BEYOND, FAILS, HOLDS, TOO, UNDECIDED, UNTESTED, Claims
 from bertshift.verdicts.evidence import Curve, NotTestableError
 
@@ -216,7 +216,7 @@ def with_blocks(rows, effects, rng):
     blocks = (
         rng.normal(0, effects, (len(rows), 20)) if np.ndim(effects) == 0 else np.tile(effects, (len(rows), 1))
     )
-    left_out = {name: rows["value"] - blocks[:, i] / 19 for i, name in enumerate(WITHOUT)}
+    left_out = {name: rows["value"] - blocks[:, i] / 19 for i, name in enumerate(JACKKNIFE_COLUMNS)}
     return rows.assign(**left_out)
 
 

@@ -20,7 +20,7 @@ from bertshift.files import read_text
 from bertshift.naming import parse_model, shape_of
 from bertshift.replicates import inits_of
 from bertshift.running.redaction import redact
-from bertshift.suggestions import alike
+from bertshift.suggestions import similar_names
 
 SCALES = ("demo", "small", "paper")
 CATALOGUES = {
@@ -121,7 +121,7 @@ def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterat
     """Yield a sentence with the nearest names if `name`, which stands at key `path`, is not among
     `known`."""
     if name not in known:
-        near = alike(str(name), known, 3, 0.3) or list(known)
+        near = similar_names(str(name), known, 3, 0.3) or list(known)
         yield f"{path}: no {kind} '{name}' is defined; write one of {', '.join(near)}."
 
 
@@ -335,7 +335,7 @@ def _sentence(error: ValidationError) -> str:
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         unknown = [key for key in value if key not in known]
-        near = [alike(key, known, 1, 0.5) for key in unknown]
+        near = [similar_names(key, known, 1, 0.5) for key in unknown]
         hints = [
             f"'{key}'" + (f" (write '{match[0]}')" if match else "")
             for key, match in zip(unknown, near)
@@ -408,7 +408,7 @@ _TYPES = {
 
 
 def _one_of(possible: list, value) -> str:
-    near = alike(str(value), map(str, possible), 1, 0.5)
+    near = similar_names(str(value), map(str, possible), 1, 0.5)
     known = ", ".join(map(str, possible))
     if len(possible) == 1:
         return known

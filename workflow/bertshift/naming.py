@@ -23,14 +23,14 @@ class Kind:
 
     pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges:
     the lowest and the highest value of a number in its spelling, given a checkpoint's `layers` and
-    `heads`; anew: whether it draws weights anew, which are kept nowhere.
+    `heads`; reinitialised: whether it draws weights anew, which are kept nowhere.
     """
 
     pattern: str
     forms: tuple[str, ...]
     does: str
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    anew: bool = False
+    reinitialised: bool = False
 
 
 def _layers(shape: Mapping) -> tuple[int, int]:
@@ -44,14 +44,14 @@ def _heads(shape: Mapping) -> tuple[int, int]:
 _NUMBER = r"0|[1-9]\d*"
 # In the order in which a name must give them.
 VARIANTS = {
-    "random": Kind("random", ("random",), "starts from random weights", anew=True),
+    "random": Kind("random", ("random",), "starts from random weights", reinitialised=True),
     "reinit": Kind(
         rf"reinit(?P<layer>{_NUMBER})(?P<scheme>[bcd]?)(?P<pooler>p?)",
         ("reinit8",),
         "draws layers 8 and up, counted from 1, anew; a letter names the scheme, p adds the"
         " pooler",
         {"layer": _layers},
-        anew=True,
+        reinitialised=True,
     ),
     "reinit_head": Kind(
         rf"reinitL(?P<layer>{_NUMBER})H(?P<head>{_NUMBER})(?P<scheme>[bcd]?)(?P<output>o?)",
@@ -59,7 +59,7 @@ VARIANTS = {
         "draws head 3 of layer 11 anew; a letter names the scheme, o adds the head's part of the"
         " output projection",
         {"layer": _layers, "head": _heads},
-        anew=True,
+        reinitialised=True,
     ),
     "freeze": Kind(
         rf"freeze(?P<through>{_NUMBER}|E)",
@@ -112,13 +112,13 @@ class Name:
     """A model's name as it is spelled, in its parts: `stage(+stage)*(.variant)*[@base]`.
 
     What tables and figures know of a model. Only the configuration tells whether a stage is a task
-    or a checkpoint (`parse_model`). `said`: the checkpoint that the name ends with; empty for the
+    or a checkpoint (`parse_model`). `explicit_base`: the checkpoint that the name ends with; empty for the
     default one.
     """
 
     stages: tuple[str, ...]
     variants: tuple[str, ...] = ()
-    said: str = ""
+    explicit_base: str = ""
 
     @classmethod
     def of(cls, text: str) -> "Name":
@@ -142,12 +142,16 @@ class Name:
 
     @property
     def base(self) -> str:
-        return self.said or DEFAULT_BASE
+        return self.explicit_base or DEFAULT_BASE
 
     @property
     def start(self) -> "Name":
         """What the last stage began with: the model of the stages before it, or the checkpoint."""
-        return Name(self.stages[:-1], (), self.said) if self.stages[1:] else Name((self.base,))
+        return (
+            Name(self.stages[:-1], (), self.explicit_base)
+            if self.stages[1:]
+            else Name((self.base,))
+        )
 
     @property
     def plain(self) -> "Name":
@@ -171,7 +175,7 @@ class Name:
 
     def __str__(self) -> str:
         return ".".join(["+".join(self.stages), *self.variants]) + (
-            f"@{self.said}" if self.said else ""
+            f"@{self.explicit_base}" if self.explicit_base else ""
         )
 
 
@@ -366,7 +370,7 @@ def parse_model(name: str, config: Mapping) -> Model:
         )
     tasks, bases = list(config["tasks"]), list(config["bases"])
     spelled = Name.of(name)
-    variants, base = tuple(map(parse_variant, spelled.variants)), spelled.said
+    variants, base = tuple(map(parse_variant, spelled.variants)), spelled.explicit_base
     head = "+".join(spelled.stages)
     if head in bases:
         if base:
@@ -418,7 +422,7 @@ def _check_adapters(model: Model, name: str) -> None:
                 f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in"
                 " every layer"
             )
-        elif VARIANTS[other.kind].anew:
+        elif VARIANTS[other.kind].reinitialised:
             why = f".{lora.text} would never train the weights that .{other.text} draws"
         elif other.text == "keep0":
             why = f".keep0 leaves no layer for the adapters of .{lora.text}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def alike(word: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
+def similar_names(word: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
     """List the known names that are most like `word`, whatever the case of their letters, nearest
     first."""
     names = {name.lower(): name for name in known}
@@ -14,5 +14,5 @@ def alike(word: str, known: Iterable[str], most: int, cutoff: float) -> list[str
 def nearest(word: str, known: Iterable[str]) -> str:
     """List the known names that are like `word`, or all of them, for the end of a sentence."""
     known = list(known)
-    near = alike(word, known, 3, 0.4)
+    near = similar_names(word, known, 3, 0.4)
     return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)

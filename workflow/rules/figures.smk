@@ -121,5 +121,5 @@ for paper in PAPERS:
         name:
             f"figures/{paper}"
         input:
-            figures.drawn(figures.figures_of([paper], config), "png"),
+            figures.figure_files(figures.figures_of([paper], config), "png"),
             f"results/figures/{paper}.html",

@@ -11,9 +11,9 @@ with job(snakemake) as settings:
     from bertshift.probes.settings import ProbeSettings
     from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import probe_table
-    from bertshift.running.parts import Kept
+    from bertshift.running.parts import PartCache
 
-    kept = Kept.beside(snakemake.output.table, snakemake.params.code)
+    kept = PartCache.beside(snakemake.output.table, snakemake.params.code)
     table, counts = probe(
         settings["model"],
         sources(settings, snakemake.input.sentences),

@@ -7,9 +7,9 @@ with job(snakemake) as settings:
     from bertshift.probes.mdl import CodeSettings, describe
     from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.tables import probe_table
-    from bertshift.running.parts import Kept
+    from bertshift.running.parts import PartCache
 
-    kept = Kept.beside(snakemake.output[0], snakemake.params.code)
+    kept = PartCache.beside(snakemake.output[0], snakemake.params.code)
     table = describe(
         settings["model"],
         sources(settings, snakemake.input.sentences),

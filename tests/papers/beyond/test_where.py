@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from bertshift.papers.beyond import where
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import BOTH, estimate
 
 SEEDS, LAYERS = (1, 2, 3), range(7)
@@ -18,7 +18,7 @@ def test_a_contrast_is_taken_anew_without_each_block():
     numbers = cells + 0.02 * rng.normal(size=(3, 1, 7, 7)) + 0.003 * rng.normal(size=(3, 21, 7, 7))
     index = pd.MultiIndex.from_product([SEEDS, LAYERS, LAYERS], names=["seed", "layer", "ref_layer"])
     table = pd.DataFrame(
-        np.moveaxis(numbers, 1, -1).reshape(-1, 21), index, ["value", *WITHOUT]
+        np.moveaxis(numbers, 1, -1).reshape(-1, 21), index, ["value", *JACKKNIFE_COLUMNS]
     ).reset_index()
     same = {"metric": "layer_cka", "model": "rte", "stimuli": "rte", "tokens": "content", "variant": "after",
             "init": 1, "ref_init": 1, "ref_seed": 0, "head": 0, "scale": "demo", "checkpoint": "c", "family": "bert", "data": "d"}  # fmt: skip

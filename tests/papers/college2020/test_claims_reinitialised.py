@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bertshift.papers import by_name
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 made = cache(made_reinit.of_college)
@@ -39,7 +39,7 @@ def test_the_papers_story_of_layers(decide):
 
 def test_what_equals_the_majority_class_does_so_on_any_examples(decide):
     """Its score without a block is not that of the class with it: no such claim is less sure for that."""
-    hard = dict(zip(WITHOUT, np.linspace(-0.02, 0.02, 5)))
+    hard = dict(zip(JACKKNIFE_COLUMNS, np.linspace(-0.02, 0.02, 5)))
     rows = decide(
         "figure3",
         (4, 4),

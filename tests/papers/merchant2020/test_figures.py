@@ -5,7 +5,7 @@ from made_tables import only_row
 
 from bertshift.errors import UserError
 from bertshift.papers import by_name
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import BOTH
 
 
@@ -43,7 +43,9 @@ def test_probes_of_runs_that_failed_are_left_out_and_counted(draw, item):
 
 def test_freezing_is_shown_relative_to_each_replicates_own_score(draw):
     """Without each block all scores of a model are the same share of what they are with it: their ratio is sure."""
-    shares = dict(zip(WITHOUT, 1 + 0.02 * np.random.default_rng(0).normal(size=len(WITHOUT))))
+    shares = dict(
+        zip(JACKKNIFE_COLUMNS, 1 + 0.02 * np.random.default_rng(0).normal(size=len(JACKKNIFE_COLUMNS)))
+    )
     tables = {
         path: table.assign(value=table["value"] * (1 - 0.1 * (table["init"] - 1)))
         for path, table in told("figure3").items()

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.significance import benjamini_hochberg
 
 GROUP = ["init", "metric"]
@@ -33,7 +33,7 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     )
     table = heads.join(known, on=GROUP).rename(columns={"position": "head"}).reset_index(drop=True)
     table["delta"] = table["value"] - table["baseline"]
-    without = [name for name in WITHOUT if name in table]
+    without = [name for name in JACKKNIFE_COLUMNS if name in table]
     table[without] -= (
         kept.groupby(GROUP)[without]
         .mean()

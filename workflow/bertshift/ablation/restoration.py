@@ -48,7 +48,7 @@ def restore(
     """Tabulate `movement` and `scores` for every run {folder, parent, init, seed, ref_init,
     ref_seed} of a model.
 
-    The columns `blocks.WITHOUT` have the values without each block of inputs. `task` is an entry
+    The columns `blocks.JACKKNIFE_COLUMNS` have the values without each block of inputs. `task` is an entry
     of the configuration's tasks with its name; it is scored on at most `max_dev` of `rows`. The
     last hidden states are those of `inputs`: rows of id, text_a and perhaps text_b, cut to
     `max_length` pieces. Raises UserError for a task that cannot be scored on such a sample.
@@ -81,7 +81,7 @@ def restore(
         ]
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
         table = pd.DataFrame(found).assign(**keys)
-        tables.append(pd.concat([table, in_columns(table.pop("without"))], axis=1))
+        tables.append(pd.concat([table, in_columns(table.pop("jackknife"))], axis=1))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -157,5 +157,5 @@ def scores(
                 "layer": layer,
                 "value": value,
                 "n": len(rows),
-                "without": [rest.get(name, np.nan) for rest in rests],
+                "jackknife": [rest.get(name, np.nan) for rest in rests],
             }

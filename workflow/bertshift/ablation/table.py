@@ -14,7 +14,7 @@ from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import WITHOUT, in_columns, outside
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns, outside
 from bertshift.rows.failure import failed
 from bertshift.rows.origin import ORIGIN, of_runs
 from bertshift.rows.significance import (
@@ -167,7 +167,7 @@ def replicate(
                 "p": np.nan,
                 "q": np.nan,
             }
-            | dict.fromkeys(WITHOUT, np.nan)
+            | dict.fromkeys(JACKKNIFE_COLUMNS, np.nan)
         )
     return pd.concat([table, pd.DataFrame(best)], ignore_index=True)
 
@@ -186,7 +186,7 @@ def tested(
     `predictions`. Every row has value and delta (to the model as it is). Rows of the headline also
     have p of "no difference" (exact McNemar where an example is right or wrong, else a paired
     bootstrap), q (Benjamini-Hochberg over all heads, or over all layers, of one variant) and
-    values without each block of examples (`blocks.WITHOUT`). `others` counts further heads from
+    values without each block of examples (`blocks.JACKKNIFE_COLUMNS`). `others` counts further heads from
     which these were chosen; for q, their p is taken as 1, the most it can be.
     """
     scores = [task.score(rows, said) for said in predictions.values()]
@@ -275,7 +275,7 @@ def with_provenance(
         "sd",
         "n",
         *ORIGIN,
-        *WITHOUT,
+        *JACKKNIFE_COLUMNS,
     ]
     return table.assign(
         failed=[failed(outcomes[run]) for run in zip(table["init"], table["seed"], strict=True)],

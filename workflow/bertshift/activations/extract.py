@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from bertshift.activations.sampling import beside_content
+from bertshift.activations.sampling import is_special_or_first
 from bertshift.activations.store import KEPT, Writer, writing
 from bertshift.errors import UserError
 from bertshift.models.family import longest_input
@@ -176,7 +176,7 @@ def extract(
     model = _evaluating(model, max_length)
     index = encode(tokenizer, rows, max_length)
     if tokens:
-        index[KEPT] = tokens(beside_content(index["special"], index["example_offsets"]))
+        index[KEPT] = tokens(is_special_or_first(index["special"], index["example_offsets"]))
     config, offsets = model.config, index["example_offsets"]
     heads = config.num_attention_heads if attention else 0
     done, shown = 0, time.monotonic()

@@ -9,7 +9,7 @@ from bertshift.seeds import seed_from
 SHARED = "rsa"
 
 
-def beside_content(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def is_special_or_first(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Mark special tokens, and the first token of each example: [N] bool.
 
     In most models the first token is special too. In a decoder it may be a word's, but heads rest
@@ -26,7 +26,7 @@ def sample_tokens(
     """Draw `count` tokens without replacement, pooled over all examples (all if there are no
     more): sorted positions.
 
-    special_tokens [N] bool, for example of `beside_content`; `special`: whether they take part.
+    special_tokens [N] bool, for example of `is_special_or_first`; `special`: whether they take part.
     The draw depends on these and on `name` alone.
     """
     eligible = np.arange(len(special_tokens)) if special else np.flatnonzero(~special_tokens)

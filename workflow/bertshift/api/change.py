@@ -91,7 +91,7 @@ class Change:
         for name, measure in self.shown.items():
             rows = self.by_layer(name)
             if len(rows):
-                change = (1 - rows["value"] if measure.alike else rows["value"]).abs()
+                change = (1 - rows["value"] if measure.is_similarity else rows["value"]).abs()
                 change = change.where(change > statistics.EQUAL, 0.0)
                 shares[name] = change / (change.max() or 1.0)
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
@@ -112,7 +112,7 @@ class Change:
         """
         rows = self.by_layer(measure)
         more = rows["value"] - rows["noise_high"]
-        if self.shown[measure].alike:
+        if self.shown[measure].is_similarity:
             more = rows["noise_low"] - rows["value"]
         return list(rows.index[more > statistics.EQUAL])
 

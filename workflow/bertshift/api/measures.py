@@ -42,7 +42,7 @@ MEASURES = {
     "cka": Measure(
         "similarity",
         "linear_cka",
-        replace(METRICS["similarity"].shown["cka_debiased"], alike=True),
+        replace(METRICS["similarity"].shown["cka_debiased"], is_similarity=True),
         True,
     ),
     "js": _of("js"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.sampling import beside_content, sample_tokens
+from bertshift.activations.sampling import is_special_or_first, sample_tokens
 from bertshift.errors import UserError
 from bertshift.measures.metric import Shown
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, token_blocks
@@ -42,7 +42,7 @@ def shown(function: Function, name: str, pair: Pair, tokens: int = TOKENS) -> Sh
             f"{name} gives {same:g} for states and themselves; let it give 1 as a similarity, or 0"
             " as a distance."
         )
-    return Shown(f"Hidden states, {name}", {"variant": VARIANT}, alike=same > 0.5)
+    return Shown(f"Hidden states, {name}", {"variant": VARIANT}, is_similarity=same > 0.5)
 
 
 def _rows(function: Function, name: str, pairs: Sequence[Pair], tokens: int) -> Iterator[dict]:
@@ -59,12 +59,12 @@ def _rows(function: Function, name: str, pairs: Sequence[Pair], tokens: int) -> 
                 "value": _value(function, name, x, y),
                 "sd": np.nan,
                 "n": len(positions),
-                "without": [_without(function, name, x, y, block) for block in blocks],
+                "jackknife": [_without(function, name, x, y, block) for block in blocks],
             }
 
 
 def _positions(activations, name: str, pair: Pair, tokens: int) -> np.ndarray:
-    content = beside_content(activations.special, activations.offsets)
+    content = is_special_or_first(activations.special, activations.offsets)
     return sample_tokens(content, tokens, name, pair.stimuli, special=False)
 
 

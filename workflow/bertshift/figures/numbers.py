@@ -134,44 +134,46 @@ def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
     return rows[rows["init"] == rows[by].map(trained.combine_first(first))]
 
 
-def trained(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
+def trained(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
     """Select the rows of which `means` are taken: without those of runs that failed, unless all of
-    a group of `apart` did."""
+    a group of `group_by` did."""
     bad = statistics.failures(rows)
-    return rows[~bad | bad.groupby([rows[key] for key in apart]).transform("all")]
+    return rows[~bad | bad.groupby([rows[key] for key in group_by]).transform("all")]
 
 
-def means(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
+def means(rows: pd.DataFrame, by: list[str], group_by: list[str]) -> pd.DataFrame:
     """Average over replicates by `by`, with the sources of each mean. Runs may differ between
-    groups of `apart`, which are among `by`. Runs that failed to train are counted (`runs_of`, by
-    `apart`) and left out, unless all failed."""
-    rows = _in_groups(rows, apart)
-    return _with_sources(statistics.summarise(trained(rows, apart), by, apart), rows, apart, apart)
+    groups of `group_by`, which are among `by`. Runs that failed to train are counted (`runs_of`, by
+    `group_by`) and left out, unless all failed."""
+    rows = _in_groups(rows, group_by)
+    return _with_sources(
+        statistics.summarise(trained(rows, group_by), by, group_by), rows, group_by, group_by
+    )
 
 
-def means_of_all(rows: pd.DataFrame, by: list[str], apart: list[str]) -> pd.DataFrame:
+def means_of_all(rows: pd.DataFrame, by: list[str], group_by: list[str]) -> pd.DataFrame:
     """Average scores over all runs by `by`, those that failed to train among them: for a score,
     failure is a result. Runs are counted by `by`."""
-    rows = _in_groups(rows, apart)
-    return _with_sources(statistics.summarise(rows, by, apart), rows, apart, by)
+    rows = _in_groups(rows, group_by)
+    return _with_sources(statistics.summarise(rows, by, group_by), rows, group_by, by)
 
 
-def _in_groups(rows: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
-    """Sort the rows so that one group of `apart` follows the other."""
-    rows = rows.dropna(subset=apart)
-    order = rows.groupby(apart, sort=False).ngroup().to_numpy()
+def _in_groups(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
+    """Sort the rows so that one group of `group_by` follows the other."""
+    rows = rows.dropna(subset=group_by)
+    order = rows.groupby(group_by, sort=False).ngroup().to_numpy()
     return rows.iloc[np.argsort(order, kind="stable")]
 
 
 def _with_sources(
-    found: pd.DataFrame, rows: pd.DataFrame, apart: list[str], of: list[str]
+    found: pd.DataFrame, rows: pd.DataFrame, group_by: list[str], of: list[str]
 ) -> pd.DataFrame:
-    """Add to the means `found` what each group of `apart` was made from, and the runs of each
+    """Add to the means `found` what each group of `group_by` was made from, and the runs of each
     group `of`."""
-    groups = rows.groupby(apart, sort=False)
+    groups = rows.groupby(group_by, sort=False)
     facts = groups[ORIGIN].agg(distinct)
     facts["table"] = groups["table"].agg(each_once)
-    found = found.join(facts, on=apart).join(runs_of(rows, of), on=of)
+    found = found.join(facts, on=group_by).join(runs_of(rows, of), on=of)
     return found.assign(source="ours", provenance="measured", citation="")
 
 

@@ -4,6 +4,6 @@ METRIC = Metric(
     module="cosine",
     by_heads=True,
     ranges={"cosine": SHARE},  # attention is nowhere below 0
-    shown={"cosine": Shown("Attention, cosine of maps", {"variant": "crop"}, alike=True)},
-    place=6,
+    shown={"cosine": Shown("Attention, cosine of maps", {"variant": "crop"}, is_similarity=True)},
+    order=6,
 )

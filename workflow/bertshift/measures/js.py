@@ -5,5 +5,5 @@ METRIC = Metric(
     by_heads=True,
     ranges={"js": NATS, "js bits": SHARE},
     shown={"js": Shown("Attention, JS divergence in nats", {"variant": "nats"})},
-    place=5,
+    order=5,
 )

@@ -6,8 +6,8 @@ METRIC = Metric(
     ranges={"layer_cka": CORRELATION},
     shown={
         "layer_cka": Shown(
-            "Hidden states, CKA of a layer with itself", {"variant": "across"}, alike=True
+            "Hidden states, CKA of a layer with itself", {"variant": "across"}, is_similarity=True
         )
     },
-    place=4,
+    order=4,
 )

@@ -18,14 +18,14 @@ NATS = (0.0, math.log(2))  # of a divergence of two distributions from their mea
 class Shown:
     """A line of the page: the rows of a metric's table that it has.
 
-    null: the variant of what unrelated models give; alike: whether 1 is no change, so that change
+    null: the variant of what unrelated models give; is_similarity: whether 1 is no change, so that change
     is 1 minus the value.
     """
 
     title: str
     rows: Mapping[str, str]
     null: str = ""
-    alike: bool = False
+    is_similarity: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Metric:
     `samples` that says how many tokens are compared; weights: whether `compare` takes the models'
     folders; annotations: whether it takes the words' tags and trees. by_heads: whether its table
     has a row for each head. ranges: by the column `metric`, or this and a word of one of the
-    columns rows.ranges.KINDS. shown: lines of the page, by key; place: where these stand there.
+    columns rows.ranges.KINDS. shown: lines of the page, by key; order: where these stand there.
     """
 
     reads: str = "attention"
@@ -49,7 +49,7 @@ class Metric:
     by_heads: bool = False
     ranges: Mapping[str, Range] = field(default_factory=dict)
     shown: Mapping[str, Shown] = field(default_factory=dict)
-    place: int = 99
+    order: int = 99
 
     def __post_init__(self):
         if self.reads not in READS:

@@ -13,5 +13,5 @@ METRIC = Metric(
             "Attention, JS by the layer's input", {"measure": "js", "variant": "inherited"}
         ),
     },
-    place=7,
+    order=7,
 )

@@ -11,7 +11,7 @@ _RECORDS: dict[str, Metric] = {
     name: import_module(f"bertshift.measures.{name}").METRIC for name in sorted(_NAMES)
 }
 # By name, in the page's order.
-METRICS = dict(sorted(_RECORDS.items(), key=lambda entry: entry[1].place))
+METRICS = dict(sorted(_RECORDS.items(), key=lambda entry: entry[1].order))
 # Those that one rule computes, from dumps of both models.
 OF_DUMPS = {name: metric for name, metric in METRICS.items() if metric.module}
 RANGES: dict[str, Range] = {

@@ -5,6 +5,8 @@ METRIC = Metric(
     module="rsa",
     tokens="tokens",
     ranges={"rsa": CORRELATION},
-    shown={"rsa": Shown("Hidden states, RSA similarity", {"variant": "content"}, alike=True)},
-    place=1,
+    shown={
+        "rsa": Shown("Hidden states, RSA similarity", {"variant": "content"}, is_similarity=True)
+    },
+    order=1,
 )

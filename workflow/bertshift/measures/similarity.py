@@ -18,5 +18,5 @@ METRIC = Metric(
         "cka_debiased": _content("cka_debiased", "CKA, debiased"),
         "procrustes": _content("procrustes", "Procrustes distance"),
     },
-    place=3,
+    order=3,
 )

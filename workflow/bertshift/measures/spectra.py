@@ -7,5 +7,5 @@ METRIC = Metric(
         "norm": Shown("Weights, relative norm of the change", {"variant": "norm"}),
         "intruders": Shown("Weights, intruder dimensions", {"variant": "intruders"}),
     },
-    place=8,
+    order=8,
 )

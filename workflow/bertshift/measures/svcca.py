@@ -7,5 +7,5 @@ METRIC = Metric(
     shown={
         "svcca": Shown("Hidden states, SVCCA distance", {"variant": "svcca99"}, "svcca99_null")
     },
-    place=2,
+    order=2,
 )

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.activations.rerun import Rerun
-from bertshift.activations.sampling import beside_content
+from bertshift.activations.sampling import is_special_or_first
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
 from bertshift.metrics.attention_norms import value_norms
@@ -165,7 +165,7 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
         "obj": np.isin(relation, OBJECTS),
         "neg": np.isin(spelled, NEGATIONS),
     }
-    first = beside_content(np.zeros(len(word), bool), activations.offsets)
+    first = is_special_or_first(np.zeros(len(word), bool), activations.offsets)
     special = {"cls": first, "sep": activations.special & ~first}
     word[first] = -1
     # -1: no word.

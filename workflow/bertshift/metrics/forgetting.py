@@ -31,7 +31,7 @@ from bertshift.models.language_head import LanguageHead, load_language_model
 from bertshift.models.layers import norms_of, read
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer, pieces
-from bertshift.rows.blocks import WITHOUT, block_of, left_out
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of, left_out
 from bertshift.running.memory import in_parts
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
@@ -197,7 +197,7 @@ def forgetting(
 
     Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram`
     and `forgotten`, which is model minus parent, have one at the last layer of the model. sd is
-    the standard deviation between the n hidden words; the columns blocks.WITHOUT have the value
+    the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have the value
     without each block of inputs. Metric weights_moved: as of `moved`. `parent` is the folder of
     the run's checkpoint; corpus: what the checkpoint was trained on, where it is at hand. Raises
     UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
@@ -276,7 +276,10 @@ class _Parent:
     def without(self, values: np.ndarray) -> dict[str, float]:
         """Average losses without the words of each block of inputs."""
         return dict(
-            zip(WITHOUT, left_out(np.bincount(self.block, values), np.bincount(self.block)))
+            zip(
+                JACKKNIFE_COLUMNS,
+                left_out(np.bincount(self.block, values), np.bincount(self.block)),
+            )
         )
 
 

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bertshift.activations.sampling import beside_content, sample_tokens, two_samples
+from bertshift.activations.sampling import is_special_or_first, sample_tokens, two_samples
 from bertshift.activations.source import dump
 from bertshift.activations.store import Activations
 from bertshift.data.examples import sample
@@ -158,7 +158,7 @@ def distances(
     tokens are too few for SVCCA.
     """
     special, offsets = runs[0].special, runs[0].offsets
-    content = two_samples(beside_content(special, offsets), tokens["rsa"], stimuli)["content"]
+    content = two_samples(is_special_or_first(special, offsets), tokens["rsa"], stimuli)["content"]
     drawn = sample_tokens(special, tokens["svcca"], "svcca", stimuli)
     width = max(run.width for run in runs)
     if len(drawn) - 1 <= width:

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.linalg.blas import dger
 
-from bertshift.activations.sampling import beside_content
+from bertshift.activations.sampling import is_special_or_first
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.cores import on_each_core
@@ -311,10 +311,10 @@ def token_classes(activations: Activations) -> dict[str, np.ndarray]:
     special ones.
     """
     special, offsets = activations.special, activations.offsets
-    first = beside_content(np.zeros_like(special), offsets)
+    first = is_special_or_first(np.zeros_like(special), offsets)
     return {
         "all": np.ones_like(special),
-        "content": ~beside_content(special, offsets),
+        "content": ~is_special_or_first(special, offsets),
         "cls": first,
         "sep": special & ~first,
     }

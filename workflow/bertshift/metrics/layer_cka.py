@@ -208,7 +208,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                             "value": float(values[i, j]),
                             "sd": np.nan,
                             "n": len(positions),
-                            "without": without[:, i, j],
+                            "jackknife": without[:, i, j],
                         }
 
 

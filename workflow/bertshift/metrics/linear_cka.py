@@ -66,5 +66,5 @@ def _values(compared: Comparison) -> Iterator[dict]:
     nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(compared.moments)}
     for variant, value, without in compared.measured(distances):
         if not np.isnan(value):
-            yield {"variant": variant, "value": value, "without": without}
-            yield {"variant": f"{variant}_null", "value": nulls[variant], "without": ()}
+            yield {"variant": variant, "value": value, "jackknife": without}
+            yield {"variant": f"{variant}_null", "value": nulls[variant], "jackknife": ()}

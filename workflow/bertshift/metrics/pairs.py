@@ -82,8 +82,8 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
 
 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.WITHOUT from each row's
-    `without`, if any.
+    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.JACKKNIFE_COLUMNS from each row's
+    `jackknife`, if any.
 
     Raises UserError for no rows, which is so where every layer was left out, and for rows without
     a column.
@@ -94,7 +94,7 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
             "no layer can be measured, as its tokens are too few or do not differ; ask for more"
             " stimuli."
         )
-    without = [blocks.in_columns(table.pop("without"))] if "without" in table else []
+    without = [blocks.in_columns(table.pop("jackknife"))] if "jackknife" in table else []
     last = [*COLUMNS, *extra]
     if lacks := [column for column in last if column not in table]:
         metric = table.get("metric", ["of no name"])[0]
@@ -129,7 +129,12 @@ def head_rows(
     means = columns.mean(axis=0)
     deviations = columns.std(axis=0, ddof=1) if n > 1 else np.full(len(means), np.nan)
     for head, (mean, deviation) in enumerate(zip(means, deviations, strict=True)):
-        numbers = {"value": float(mean), "sd": float(deviation), "n": n, "without": without[head]}
+        numbers = {
+            "value": float(mean),
+            "sd": float(deviation),
+            "n": n,
+            "jackknife": without[head],
+        }
         yield keys | {"head": head} | numbers
 
 

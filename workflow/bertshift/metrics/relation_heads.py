@@ -30,7 +30,7 @@ import pandas as pd
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import head_rows
-from bertshift.rows.blocks import WITHOUT, in_columns
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns
 from bertshift.seeds import seed_from
 
 DRAWS = 1000
@@ -214,7 +214,7 @@ def measure(
         table, own, order = _scores(activations, sentences(activations, relations))
         rows = pd.concat([table, _example(activations, relations, table, own, order)])
         parts.append(rows.assign(model=model, stimuli="relations", init=init, seed=seed))
-    return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *WITHOUT])
+    return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *JACKKNIFE_COLUMNS])
 
 
 def _scores(activations: Activations, found: Sequence[Sentence]):
@@ -252,7 +252,7 @@ def _with_mean(heads: np.ndarray) -> np.ndarray:
 
 
 def _ranked(rows: pd.DataFrame) -> pd.DataFrame:
-    heads, without = rows.loc[rows["head"] > 0, "value"], in_columns(rows.pop("without"))
+    heads, without = rows.loc[rows["head"] > 0, "value"], in_columns(rows.pop("jackknife"))
     rows = pd.concat([rows, without], axis=1)
     return rows.assign(
         rank=heads.rank(ascending=False, method="first"), heads_99=np.percentile(heads, PERCENTILE)

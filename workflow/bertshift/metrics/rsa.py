@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.sampling import beside_content, two_samples
+from bertshift.activations.sampling import is_special_or_first, two_samples
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import (
     Pair,
@@ -170,7 +170,7 @@ def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
 def _rows(pairs: list[Pair], tokens: int) -> Iterator[dict]:
     references = {}  # replicates share their parent: its own sums are computed once
     for pair, model, reference in opened("rsa", pairs):
-        apart = beside_content(model.special, model.offsets)
+        apart = is_special_or_first(model.special, model.offsets)
         for variant, positions in two_samples(apart, tokens, pair.stimuli).items():
             _check_count(len(positions))
             blocks = token_blocks(model.offsets, positions)
@@ -190,4 +190,4 @@ def _rows(pairs: list[Pair], tokens: int) -> Iterator[dict]:
                     continue
                 keys = {"variant": variant, "layer": layer, "ref_layer": ref_layer, "head": 0}
                 numbers = {"value": float(values[0]), "sd": np.nan, "n": len(positions)}
-                yield pair.keys | keys | numbers | {"without": values[1:]}
+                yield pair.keys | keys | numbers | {"jackknife": values[1:]}

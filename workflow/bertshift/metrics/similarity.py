@@ -80,7 +80,7 @@ def rows(compared: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[di
 
     orders: permutations [n] of the reference's tokens. The mean of their distances is what
     unrelated states would have: a row `<variant>_null`, whose sd is that between permutations.
-    `without` has the values of the tokens outside each block, decomposed anew, NaN where there is
+    `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there is
     none; of nulls, which no text decides, it is empty. k counts directions compared: those of 99 %
     of the variance for SVCCA and PWCCA, also without a block (see `svcca.rows`), else all.
     """
@@ -95,10 +95,10 @@ def rows(compared: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[di
         sizes = kept if variant in CANONICAL else full
         k = dict(zip(("k_model", "k_reference"), sizes, strict=True))
         keys = {"metric": metric_of(variant), "variant": variant}
-        yield keys | {"value": value, "sd": np.nan, "without": without} | k
+        yield keys | {"value": value, "sd": np.nan, "jackknife": without} | k
         if nulls:
             null = np.array([each[variant] for each in nulls])
-            spread = {"value": null.mean(), "sd": null.std(ddof=1), "without": ()}
+            spread = {"value": null.mean(), "sd": null.std(ddof=1), "jackknife": ()}
             yield keys | {"variant": f"{variant}_null"} | spread | k
 
 

@@ -128,7 +128,7 @@ def rows(compared: Comparison) -> Iterator[dict]:
     """Yield rows of `distances` and of what unrelated states would give, `<variant>_null`; the
     headline comes first.
 
-    `without` has the values of the tokens outside each block, decomposed anew, NaN where there is
+    `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there is
     none; nulls, which no text decides, have none. As many directions are kept there as of all
     tokens: a jackknife of a number that jumps, as at another cut, is too wide. Raises UserError
     where tokens are too few.
@@ -148,12 +148,12 @@ def rows(compared: Comparison) -> Iterator[dict]:
     measured = list(compared.measured(partial(distances, k_x=kept[0], k_y=kept[1])))
     for variant, value, without in measured:
         k = dict(zip(("k_model", "k_reference"), sizes[variant], strict=True))
-        yield {"variant": variant, "value": value, "without": without} | same | k
+        yield {"variant": variant, "value": value, "jackknife": without} | same | k
     for variant in (HEADLINE, "cca_full"):
         if variant in (name for name, *_ in measured):
             k = dict(zip(("k_model", "k_reference"), sizes[variant], strict=True))
             null = null_distance(moments.tokens, *sizes[variant])
-            yield {"variant": f"{variant}_null", "value": null, "without": ()} | same | k
+            yield {"variant": f"{variant}_null", "value": null, "jackknife": ()} | same | k
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def _measure(
     table, found = tables[name], _layers(tables[name], line.rows)
     if found is None:
         return None
-    found |= {"title": line.title, "alike": line.alike}
+    found |= {"title": line.title, "alike": line.is_similarity}
     if line.null:
         found["null"] = _layers(table, line.rows | {"variant": line.null})
     drawn = tables.get(pair_name(*_with_noise(*named_in(name))))

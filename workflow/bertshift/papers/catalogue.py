@@ -7,7 +7,7 @@ from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
 from bertshift.naming import Name, parse_comparison, parse_model
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
-from bertshift.suggestions import alike
+from bertshift.suggestions import similar_names
 
 _PACKAGES = (kovaleva2019, college2020, hao2020, merchant2020, beyond)
 PAPERS = {package.__name__.rpartition(".")[2]: package for package in _PACKAGES}
@@ -72,7 +72,9 @@ def nearest_figures(paper: str, item: str) -> list[str]:
     means Figure 5."""
     number = re.compile(r"\d+").findall
     items = list(PAPERS[paper].FIGURES)
-    return [name for name in alike(item, items, 3, 0.6) if number(name) == number(item)] or items
+    return [
+        name for name in similar_names(item, items, 3, 0.6) if number(name) == number(item)
+    ] or items
 
 
 def check(config: Mapping) -> None:

@@ -14,7 +14,7 @@ from bertshift.patterns.classifier import PatternClassifier, load, probabilities
 from bertshift.patterns.features import features, propose
 from bertshift.patterns.quantification import corrected
 from bertshift.patterns.scores import counts_by_input, summary
-from bertshift.rows.blocks import WITHOUT, block_of, in_columns
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of, in_columns
 from bertshift.seeds import seed_from
 
 COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "pattern", "value", "n", "maps"]
@@ -52,7 +52,7 @@ def measure(
 
     Variants of metric "pattern_share": "classified", the classifier's answers, as published;
     "corrected" for its errors (`quantification.corrected`); "proposed", the rule alone, without a
-    classifier. The columns blocks.WITHOUT have the same without each block of inputs (see
+    classifier. The columns blocks.JACKKNIFE_COLUMNS have the same without each block of inputs (see
     `share_rows`); n counts inputs, `maps` their maps. predictions: the labelled maps with their
     cross-validated answers, as `scores` takes them.
 
@@ -74,7 +74,7 @@ def measure(
         shares.append(share_rows(answers, proposals, predictions).assign(**run))
         maps += [run | row for row in kept]
     table = pd.concat(shares, ignore_index=True).assign(metric="pattern_share")[
-        [*COLUMNS, *WITHOUT]
+        [*COLUMNS, *JACKKNIFE_COLUMNS]
     ]
     return (
         table.assign(**summary(predictions)),

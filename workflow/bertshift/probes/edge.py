@@ -37,7 +37,7 @@ from bertshift.probes.sentences import records_used
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import Sentence, SpanTokens, WordTargets, align, read_targets
 from bertshift.rows.blocks import in_columns
-from bertshift.running.parts import Kept, Latest, Part, made
+from bertshift.running.parts import LastCallCache, Part, PartCache, made
 from bertshift.tasks.inference import best_device
 
 COLUMNS = [
@@ -212,7 +212,7 @@ def probe(
     edges: Mapping[str, Path],
     sentences: Path,
     settings: ProbeSettings,
-    kept: Kept,
+    kept: PartCache,
     variants: Sequence[str] = ("mix", "top"),
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """Train and test the probes of all tasks on every replicate's activations of the stimuli in
@@ -226,14 +226,16 @@ def probe(
     Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by
     scores.counts_key. F1 is in [0, 1]; `control` is the same probe's on its control task,
     `selectivity` the difference; n test targets, train records, dropped targets (of all splits).
-    The columns blocks.WITHOUT have F1 without each block of the task's test sentences, by the same
+    The columns blocks.JACKKNIFE_COLUMNS have F1 without each block of the task's test sentences, by the same
     probe. Raises UserError as `read_task` and `load_examples` do.
     """
     rows = read_rows(sentences)
     task = cache(
         lambda name: read_task(name, edges[name], rows, settings.of(name), settings.of(name).seeds)
     )
-    states = Latest(lambda replicate: sources[replicate].written(kept.folder / "states.npz"))
+    states = LastCallCache(
+        lambda replicate: sources[replicate].written(kept.folder / "states.npz")
+    )
 
     def learn(replicate: Replicate, name: str) -> dict:
         words = word_vectors(sources[replicate].folder) if "word_only" in variants else None

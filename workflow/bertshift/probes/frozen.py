@@ -21,7 +21,7 @@ from bertshift.models.heads import SequenceClassifier
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.probes import linear
-from bertshift.rows.blocks import WITHOUT, in_columns
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns
 from bertshift.rows.origin import ORIGIN, of_runs
 from bertshift.rows.scored import without_blocks
 from bertshift.seeds import seed_from
@@ -59,7 +59,7 @@ def frozen(
     max_train: int | None = None,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """Tabulate the rows of `replicate` for each encoder that models of a task start from, with
-    values without each block of examples (`blocks.WITHOUT`), and count the examples used of each
+    values without each block of examples (`blocks.JACKKNIFE_COLUMNS`), and count the examples used of each
     split.
 
     `task` is an entry of the configuration's tasks with its name, of kind classification or
@@ -81,7 +81,7 @@ def frozen(
             file=sys.stderr,
         )
         found = pd.DataFrame(replicate(the_task, Path(folder), start["heads"], used))
-        found = pd.concat([found, in_columns(found.pop("without"))], axis=1)
+        found = pd.concat([found, in_columns(found.pop("jackknife"))], axis=1)
         tables.append(found.assign(init=start["init"], seed=start["seed"]))
     table = pd.concat(tables, ignore_index=True)
     table = table.assign(
@@ -96,7 +96,7 @@ def replicate(
     heads: Sequence[int],
     used: Mapping[str, Sequence[dict]],
 ) -> Iterator[dict]:
-    """Yield every score on used["dev"], and `without` each block of these examples, by variant.
+    """Yield every score on used["dev"], and `jackknife` each block of these examples, by variant.
 
     Variants: `constant`, one label for all inputs, or the mean target of a regression;
     `random_head`, the head with which fine-tuning from each of the seeds `heads` starts;
@@ -123,7 +123,7 @@ def replicate(
                 "value": value,
                 "l2": l2,
                 "n": len(dev),
-                "without": without[name],
+                "jackknife": without[name],
             }
 
     targets = task.targets(used["train"])
@@ -184,4 +184,4 @@ def with_provenance(
         scale=settings["scale"],
         **of_runs(table["init"], settings["checkpoints"]),
         data=f"{dev}; linear probes on {train}",
-    )[[*COLUMNS, *WITHOUT]]
+    )[[*COLUMNS, *JACKKNIFE_COLUMNS]]

@@ -39,7 +39,7 @@ from bertshift.probes.edge import (
 from bertshift.probes.scores import argmax_counts, counts, f1, f1_without
 from bertshift.probes.settings import CodeSettings
 from bertshift.rows.blocks import block_of, in_columns, left_out
-from bertshift.running.parts import Kept, Latest, Part, made
+from bertshift.running.parts import LastCallCache, Part, PartCache, made
 from bertshift.seeds import seed_from
 
 COLUMNS = [
@@ -101,7 +101,7 @@ def describe(
     edges: Mapping[str, Path],
     sentences: Path,
     settings: CodeSettings,
-    kept: Kept,
+    kept: PartCache,
     variant: str = "mix",
 ) -> pd.DataFrame:
     """Compute the online code of every task's training labels, for every replicate and probe seed.
@@ -110,14 +110,16 @@ def describe(
     trained on it. Returns a table of COLUMNS. quantity: codelength, uniform (bits of the n coded
     targets), compression (portion 1), and f1 on the n test targets after training on `portion`,
     `examples` records, of the probe that codes the next block: the likeliest label, or all with p
-    > 0.5 where a target may have several. The columns blocks.WITHOUT have the same without each
+    > 0.5 where a target may have several. The columns blocks.JACKKNIFE_COLUMNS have the same without each
     block of sentences, by the same probes; a code's length is then that of the other targets,
     scaled to n targets.
     """
     rows = read_rows(sentences)
     task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name)))
-    states = Latest(lambda replicate: sources[replicate].written(kept.folder / "states.npz"))
-    examples = Latest(lambda replicate, name: load_examples(task(name), states(replicate)))
+    states = LastCallCache(
+        lambda replicate: sources[replicate].written(kept.folder / "states.npz")
+    )
+    examples = LastCallCache(lambda replicate, name: load_examples(task(name), states(replicate)))
 
     def learn(replicate: Replicate, name: str, portion: float) -> dict:
         splits = examples(replicate, name)

@@ -147,7 +147,7 @@ def deltas(
 ) -> pd.DataFrame:
     """Tabulate the difference for each task, variant and view that both models have, and each
     replicate of the model in `pairs`, with the difference without each block of test sentences
-    (`blocks.WITHOUT`).
+    (`blocks.JACKKNIFE_COLUMNS`).
 
     model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model ->
     of the reference. Each seed is compared with its own probes of a pretrained reference

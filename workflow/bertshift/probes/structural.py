@@ -35,7 +35,7 @@ from bertshift.files import read_jsonl
 from bertshift.probes import trees
 from bertshift.probes.settings import StructuralSettings
 from bertshift.rows.blocks import block_of, in_columns
-from bertshift.running.parts import Kept, Part, made
+from bertshift.running.parts import Part, PartCache, made
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
@@ -401,14 +401,14 @@ def probe(
     sources: Mapping[tuple[int, int], Source],
     sentences: Path,
     settings: StructuralSettings,
-    kept: Kept,
+    kept: PartCache,
 ) -> pd.DataFrame:
     """Train depth and distance probes on all layers of every replicate's activations, and test
     them on dev and test.
 
     sources: (init, seed) -> what the activations of `sentences` (words, upos, heads, split) come
     from. A replicate's probes are a part of the work. Returns a table of COLUMNS and
-    blocks.WITHOUT; layer 0 is the embedding output. Word vectors are held in memory, one
+    blocks.JACKKNIFE_COLUMNS; layer 0 is the embedding output. Word vectors are held in memory, one
     replicate's at a time: 2.1 GB a 100,000 words for a BERT-base in float16. Raises UserError as
     `read_splits` does.
     """

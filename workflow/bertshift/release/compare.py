@@ -14,7 +14,7 @@ from bertshift.page import compared
 from bertshift.page.render import render
 from bertshift.release.judged import PROGRAMS, Papers
 from bertshift.release.redraw import CLAIMS
-from bertshift.requests.figures import drawn, models_of
+from bertshift.requests.figures import figure_files, models_of
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 KEYS = ["paper", "figure", "claim"]
@@ -44,7 +44,7 @@ class Run:
         return read_tsv(self.folder / CLAIMS)
 
     def file(self, figure: str, kind: str) -> Path:
-        return self.folder / drawn([figure], kind)[0]
+        return self.folder / figure_files([figure], kind)[0]
 
 
 def names(paths: Sequence[str]) -> list[str]:

@@ -218,7 +218,7 @@ def redraw(
     )
     for name in decided:
         for kind in READ_BY_PAGE & {*absent[name]}:
-            (folder / figures.drawn([name], kind)[0]).unlink()
+            (folder / figures.figure_files([name], kind)[0]).unlink()
     return list(decided)
 
 
@@ -255,7 +255,11 @@ def _one(
         raise
     style.save(
         drawn,
-        **{kind: folder / figures.drawn([name], kind)[0] for kind in KINDS if kind not in without},
+        **{
+            kind: folder / figures.figure_files([name], kind)[0]
+            for kind in KINDS
+            if kind not in without
+        },
     )
     return claims
 

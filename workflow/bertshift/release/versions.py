@@ -14,7 +14,7 @@ import pandas as pd
 
 from bertshift.models.source import BERT
 from bertshift.naming import is_pair
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 UNSTAMPED = "a version before 0.2.0"
 
@@ -80,7 +80,9 @@ def completed(
                 table = table.assign(**{lack.columns[0]: lack.told_by(table)})
                 continue
             table = table.assign(**dict.fromkeys(columns, np.nan))
-            table = table.drop(columns=WITHOUT, errors="ignore") if lack.blocks else table
+            table = (
+                table.drop(columns=JACKKNIFE_COLUMNS, errors="ignore") if lack.blocks else table
+            )
             named = " and ".join(f"`{column}`" for column in columns)
             said.append(
                 f"{path.rpartition('/')[0]} of {written_by(table)} has no {named}: {lack.meaning}."
@@ -97,7 +99,7 @@ def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
     for path, table in tables.items():
         for other_path, other in tables.items():
             if _kind(path) == _kind(other_path) and _number(table) < _number(other):
-                for column in other.columns.difference([*table, *WITHOUT], sort=False):
+                for column in other.columns.difference([*table, *JACKKNIFE_COLUMNS], sort=False):
                     return f"{path} of {written_by(table)} has no column `{column}`"
     return ""
 

@@ -6,10 +6,10 @@ from bertshift.recipes import task_settings
 from bertshift.requests import Request
 from bertshift.requests.data import described, task_data
 from bertshift.requests.runs import (
-    against,
     by_folder,
     files,
     in_pairs,
+    pairwise_inputs,
     provenance,
     runs_and_parents,
     scored_model,
@@ -35,7 +35,7 @@ def restored(config: Mapping, model: str) -> Request:
         | described("stimuli", model.task)
     )
     task, most = task_settings(model, config)["task"], config["ablation"]["max_dev"]
-    return against(model.parent, model, pairs, config).plus(
+    return pairwise_inputs(model.parent, model, pairs, config).plus(
         inputs,
         task=task,
         stimuli=model.task,

@@ -85,7 +85,7 @@ def _check_drawn(config: Mapping, paper: str, item: str) -> None:
     )
 
 
-def drawn(names: Iterable[str], ending: str) -> list[str]:
+def figure_files(names: Iterable[str], ending: str) -> list[str]:
     return [f"results/figures/{name}.{ending}" for name in names]
 
 
@@ -118,9 +118,9 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
     return Request(
         {
             **_read(table for table in tables if table.split("/")[1] in OF_PAIRS),
-            "figures": drawn(names, "tsv"),
-            "images": drawn(names, "png"),
-            "captions": drawn(names, "txt"),
+            "figures": figure_files(names, "tsv"),
+            "images": figure_files(names, "png"),
+            "captions": figure_files(names, "txt"),
             "claims": f"results/claims/{paper}.tsv" if paper else "results/claims.tsv",
             "published": [PUBLISHED.format(paper=paper) for paper in papers],
             "assets": sorted(map(str, (LIBRARY / "page/assets").iterdir())),

@@ -11,9 +11,9 @@ from bertshift.requests import Request
 from bertshift.requests.data import task_data
 from bertshift.requests.runs import (
     WEIGHTS,
-    against,
     checkpoints_of,
     files,
+    pairwise_inputs,
     provenance,
     rated_model,
     records,
@@ -91,7 +91,9 @@ def steps(config: Mapping, model: str) -> Request:
         )
     logs = files([run for run, _ in pairs], ["layers.tsv"])
     starts = files(unique(parent for _, parent in pairs), WEIGHTS)
-    return against(model.parent, model, pairs, config).plus({"logs": logs, "starts": starts})
+    return pairwise_inputs(model.parent, model, pairs, config).plus(
+        {"logs": logs, "starts": starts}
+    )
 
 
 def gains(config: Mapping, model: str, reference: str) -> Request:

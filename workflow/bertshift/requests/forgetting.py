@@ -9,7 +9,7 @@ from bertshift.papers.beyond.heads import headless
 from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described
-from bertshift.requests.runs import against, files, unique
+from bertshift.requests.runs import files, pairwise_inputs, unique
 
 STIMULI = "wiki"  # the text that RSA compares models on
 
@@ -31,7 +31,9 @@ def forgetting(config: Mapping, model: str) -> Request:
     read = {"models": files([*runs, *checkpoints])} | described("stimuli", STIMULI)
     if corpus:
         read["corpus"] = config["corpora"][corpus]
-    compared = against(checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config)
+    compared = pairwise_inputs(
+        checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config
+    )
     return compared.plus(
         read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"]
     )

@@ -9,7 +9,7 @@ from bertshift.naming import Model, parse_model, shape_of
 from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
-from bertshift.requests.runs import by_folder, files, model_of_task, of_table, provenance
+from bertshift.requests.runs import by_folder, files, model_of_task, provenance, table_inputs
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -75,7 +75,7 @@ def patterns(config: Mapping, model: str) -> Request:
     read = {"models": files(runs)} | described("stimuli", model.task)
     read["classifier"] = "results/patterns/classifier/classifier.safetensors"
     read["predictions"] = "results/patterns/classifier/predictions.tsv"
-    return of_table(model, config).plus(
+    return table_inputs(model, config).plus(
         read,
         task=model.task,
         runs=by_folder(runs),

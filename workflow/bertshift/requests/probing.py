@@ -8,7 +8,7 @@ from bertshift.naming import parse_comparison, parse_model
 from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
-from bertshift.requests.runs import files, of_table, replicates_of, unique
+from bertshift.requests.runs import files, replicates_of, table_inputs, unique
 from demo_world import generate
 
 # The fewest probes of a pretrained model: their noise is in every difference to it.
@@ -144,7 +144,7 @@ def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
     labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
     seeds = {"parent_seeds": parent_seeds(config, model.base), "pretrained": model.is_checkpoint}
     probe = {**shared, **config["probes"][kind], **seeds}
-    return of_table(model, config).plus(
+    return table_inputs(model, config).plus(
         described("sentences", stimuli) | {"models": files(runs)} | labels,
         probe=probe,
         tasks=edge_tasks(config),

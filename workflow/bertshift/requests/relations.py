@@ -10,7 +10,7 @@ from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
 from bertshift.requests.data import WORLD, described, mirror_of
 from bertshift.requests.probing import CORPORA, place
-from bertshift.requests.runs import of_table, replicates_of
+from bertshift.requests.runs import replicates_of, table_inputs
 
 
 def relation_source(config: Mapping) -> tuple[str, str]:
@@ -52,7 +52,7 @@ def relation_heads(config: Mapping, model: str) -> Request:
         "dump": dump("attention", model, ["relations"]),
         "relations": "results/relations/relations.jsonl",
     }
-    return of_table(one, config).plus(
+    return table_inputs(one, config).plus(
         read | described("sentences", "relations"),
         task=one.task,
         runs=replicates_of(runs_of(one, config)),

@@ -60,7 +60,9 @@ def runs_and_parents(name: str, config: Mapping) -> tuple[Model, list[tuple[Run,
     Raise UserError where the weights that fine-tuning began with are not kept.
     """
     model, runs = scored_model(name, config)
-    if drawn := [variant.text for variant in model.variants if VARIANTS[variant.kind].anew]:
+    if drawn := [
+        variant.text for variant in model.variants if VARIANTS[variant.kind].reinitialised
+    ]:
         raise UserError(
             f"'{model}' was fine-tuned from weights drawn anew, which are not kept; name it"
             f" without .{drawn[0]}."
@@ -141,7 +143,7 @@ def provenance(model: Model, config: Mapping) -> dict:
     }
 
 
-def of_table(model: Model, config: Mapping) -> Request:
+def table_inputs(model: Model, config: Mapping) -> Request:
     """Ask for what a table of one model needs: the files that say what its rows were made from,
     and which runs failed to train."""
     runs = runs_of(model, config)
@@ -168,10 +170,10 @@ def numbers_of(run: Run, reference: Run) -> dict[str, int]:
     }
 
 
-def against(
+def pairwise_inputs(
     reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping
 ) -> Request:
-    """Ask for what `of_table` asks for, of a table that compares each replicate of `model` with an
+    """Ask for what `table_inputs` asks for, of a table that compares each replicate of `model` with an
     earlier run, of `reference`."""
     compared = [
         {"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs
@@ -183,7 +185,7 @@ def against(
         "runs": compared,
         "trained": names_of(both),
     }
-    return of_table(model, config).plus({"outcomes": outcomes(both)}, **about)
+    return table_inputs(model, config).plus({"outcomes": outcomes(both)}, **about)
 
 
 def replicates_of(runs: Iterable[Run]) -> dict[str, list[int]]:

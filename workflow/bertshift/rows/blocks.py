@@ -25,8 +25,8 @@ from bertshift.files import BLOCKS, atomic, blocks_beside, damaged, read_tsv, wr
 from bertshift.rows import ranges
 from bertshift.version import stamped
 
-WITHOUT = [f"without{block}" for block in range(1, BLOCKS + 1)]
-IN_MEMORY = [*WITHOUT, *ranges.ENDS, ranges.SHARE_OF]
+JACKKNIFE_COLUMNS = [f"without{block}" for block in range(1, BLOCKS + 1)]
+IN_MEMORY = [*JACKKNIFE_COLUMNS, *ranges.ENDS, ranges.SHARE_OF]
 LEVEL = 0.95
 CHECKED = 10  # blocks, from which on values without each must lie near their value
 
@@ -57,24 +57,24 @@ def left_out(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def slices(block: np.ndarray, blocks: int) -> list[slice]:
     """Find where each block's rows are, given each row's block [n] in rising order; some slices
     may be empty."""
-    return [slice(*ends) for ends in pairwise(np.searchsorted(block, np.arange(blocks + 1)))]
+    return [slice(*bounds) for bounds in pairwise(np.searchsorted(block, np.arange(blocks + 1)))]
 
 
 def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
-    """Build the columns WITHOUT from the values without each block, at most 20 of them in each
+    """Build the columns JACKKNIFE_COLUMNS from the values without each block, at most 20 of them in each
     row."""
-    found = np.full((len(rows), len(WITHOUT)), np.nan)
+    found = np.full((len(rows), len(JACKKNIFE_COLUMNS)), np.nan)
     for place, row in zip(found, rows, strict=True):
         place[: len(row)] = row
-    return pd.DataFrame(found, columns=WITHOUT)
+    return pd.DataFrame(found, columns=JACKKNIFE_COLUMNS)
 
 
 def check(table: pd.DataFrame) -> None:
     """Raise ValueError where values without blocks lie far from their value: one of them was
     changed without the other. Without one of fewer than CHECKED blocks, a value may lie anywhere.
     """
-    if set(WITHOUT) <= set(table):
-        without = table[WITHOUT].to_numpy(np.float64)
+    if set(JACKKNIFE_COLUMNS) <= set(table):
+        without = table[JACKKNIFE_COLUMNS].to_numpy(np.float64)
         known = np.isfinite(without).sum(axis=1) >= CHECKED
         low, high = np.nanmin(without[known], axis=1), np.nanmax(without[known], axis=1)
         value = table["value"].to_numpy(np.float64)[known]
@@ -98,22 +98,24 @@ def jackknife(without: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def interval(
-    value: np.ndarray, without: np.ndarray, ends=ranges.ANY, examples=np.nan
+    value: np.ndarray, without: np.ndarray, bounds=ranges.ANY, examples=np.nan
 ) -> tuple[np.ndarray, np.ndarray]:
     """Calculate low and high [...], the two-sided 95 % t interval of `value` with B - 1 degrees of
-    freedom, inside a range with these `ends`. `examples` are how many the value is a share of, if
+    freedom, inside a range with these `bounds`. `examples` are how many the value is a share of, if
     it is one."""
     error, blocks = jackknife(without)
-    error = np.maximum(error, ranges.least_error(value, examples, ends))
+    error = np.maximum(error, ranges.least_error(value, examples, bounds))
     errors = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1))
-    return ranges.reached(value, error, -errors, ends), ranges.reached(value, error, errors, ends)
+    return ranges.reached(value, error, -errors, bounds), ranges.reached(
+        value, error, errors, bounds
+    )
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
-    """Write a table with the columns WITHOUT (absent ones are NaN) as a TSV that has `low` and
+    """Write a table with the columns JACKKNIFE_COLUMNS (absent ones are NaN) as a TSV that has `low` and
     `high` after the number that they are `of` instead, and the columns as float64 [rows, BLOCKS]
     beside it. The same table gives the same bytes."""
-    without = table.reindex(columns=WITHOUT).to_numpy(np.float64)
+    without = table.reindex(columns=JACKKNIFE_COLUMNS).to_numpy(np.float64)
     shown = table.drop(columns=[*IN_MEMORY, "low", "high"], errors="ignore")
     place, measured = shown.columns.get_loc(of) + 1, of == "value"
     if measured:
@@ -140,7 +142,7 @@ def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) ->
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
-    """Read a table with its columns IN_MEMORY; WITHOUT are NaN where no blocks stand beside it.
+    """Read a table with its columns IN_MEMORY; JACKKNIFE_COLUMNS are NaN where no blocks stand beside it.
     Raises UserError where the blocks are of another table."""
     table, beside = read_tsv(path), blocks_beside(str(path))
     without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
@@ -149,8 +151,8 @@ def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
             f"{beside} holds blocks of {len(without)} rows, {path} has {len(table)}: delete both"
             " and run their rule again."
         )
-    ends = pd.DataFrame(ranges.of(table), columns=ranges.ENDS)
-    found = pd.concat([table, pd.DataFrame(without, columns=WITHOUT), ends], axis=1)
+    bounds = pd.DataFrame(ranges.of(table), columns=ranges.ENDS)
+    found = pd.concat([table, pd.DataFrame(without, columns=JACKKNIFE_COLUMNS), bounds], axis=1)
     return found.assign(**{ranges.SHARE_OF: ranges.examples(table)})
 
 
@@ -169,4 +171,4 @@ def concatenate(path: str | os.PathLike, tables: Sequence[str]) -> None:
     """Concatenate tables with blocks, one below the other, at `path`. Each row keeps the version
     that made it."""
     table = pd.concat(map(read_with_blocks, tables), ignore_index=True)
-    _write(path, table.drop(columns=IN_MEMORY), table[WITHOUT].to_numpy(np.float64))
+    _write(path, table.drop(columns=IN_MEMORY), table[JACKKNIFE_COLUMNS].to_numpy(np.float64))

@@ -42,23 +42,23 @@ NONE, REPLICATES, INPUTS, BOTH = (
 @dataclass(frozen=True)
 class Estimate:
     """A mean over `replicates`, its standard error, and an interval of one of the kinds above. The
-    numbers are arrays where replicates are arrays, and NaN where there is no interval. `parts` are
-    (share of the variance, degrees of freedom), `ends` those of the number's range."""
+    numbers are arrays where replicates are arrays, and NaN where there is no interval. `variance_components` are
+    (share of the variance, degrees of freedom), `bounds` those of the number's range."""
 
     mean: float | np.ndarray
     error: float | np.ndarray
-    parts: tuple[tuple[float | np.ndarray, int], ...]
+    variance_components: tuple[tuple[float | np.ndarray, int], ...]
     replicates: int
     interval: str
-    ends: ranges.Range | tuple[np.ndarray, np.ndarray] = ranges.ANY
+    bounds: ranges.Range | tuple[np.ndarray, np.ndarray] = ranges.ANY
 
     @property
     def low(self) -> float | np.ndarray:
-        return ranges.reached(self.mean, self.error, -self._errors((1 - LEVEL) / 2), self.ends)
+        return ranges.reached(self.mean, self.error, -self._errors((1 - LEVEL) / 2), self.bounds)
 
     @property
     def high(self) -> float | np.ndarray:
-        return ranges.reached(self.mean, self.error, self._errors((1 - LEVEL) / 2), self.ends)
+        return ranges.reached(self.mean, self.error, self._errors((1 - LEVEL) / 2), self.bounds)
 
     def probability(self, low: float, high: float) -> float:
         """Calculate the probability that the true value lies between `low` and `high`; NaN without
@@ -70,22 +70,27 @@ class Estimate:
     def _errors(self, tail: float) -> float | np.ndarray:
         """Find how many standard errors from the mean a share `tail` of the distribution
         begins."""
-        return sum(weight * distributions.t.isf(tail, freedom) for weight, freedom in self.parts)
+        return sum(
+            weight * distributions.t.isf(tail, freedom)
+            for weight, freedom in self.variance_components
+        )
 
     def _below(self, value: float) -> float:
-        errors = float(ranges.distance(self.mean, self.error, value, self.ends))
-        tails = [distributions.t.sf(abs(errors), freedom) for _, freedom in self.parts]
+        errors = float(ranges.distance(self.mean, self.error, value, self.bounds))
+        tails = [
+            distributions.t.sf(abs(errors), freedom) for _, freedom in self.variance_components
+        ]
         low, high = min(tails), max(tails)
         if high - low > EQUAL:  # else there is one part, or the value is far away
-            ends = max(low, TINY) * (1 - EQUAL), high * (1 + EQUAL)
-            low = brentq(lambda tail: self._errors(tail) - abs(errors), *ends)
+            bounds = max(low, TINY) * (1 - EQUAL), high * (1 + EQUAL)
+            low = brentq(lambda tail: self._errors(tail) - abs(errors), *bounds)
         return float(low if errors < 0 else 1 - low)
 
 
 def estimate(
-    values, names: Sequence[str] | None = None, left_out=None, ends=ranges.ANY, examples=np.nan
+    values, names: Sequence[str] | None = None, left_out=None, bounds=ranges.ANY, examples=np.nan
 ) -> Estimate:
-    """Estimate the mean of `values` [R, ...] over replicates, in a range with these `ends`. The
+    """Estimate the mean of `values` [R, ...] over replicates, in a range with these `bounds`. The
     other axes may be, say, the steps of a curve.
 
     `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none
@@ -109,8 +114,8 @@ def estimate(
         runs,
         None if blocks is None else blocks.mean(0),
         _rest(blocks) if both else 0.0,
-        ends,
-        ranges.least_error(mean, examples, ends),
+        bounds,
+        ranges.least_error(mean, examples, bounds),
     )
 
 
@@ -118,10 +123,10 @@ def estimate_of_all(
     value: float,
     without_run: Sequence[float],
     left_out: Sequence[float] | None = None,
-    ends=ranges.ANY,
+    bounds=ranges.ANY,
 ) -> Estimate:
     """Estimate a number that is calculated once, from all replicates, in a range with these
-    `ends`. Given are its values without each replicate, and without each block of inputs."""
+    `bounds`. Given are its values without each replicate, and without each block of inputs."""
     runs, blocks = (
         (
             None
@@ -130,7 +135,7 @@ def estimate_of_all(
         )
         for left in (without_run, left_out)
     )
-    return _combined(np.float64(value), len(without_run), runs, blocks, ends=ends)
+    return _combined(np.float64(value), len(without_run), runs, blocks, bounds=bounds)
 
 
 def _combined(
@@ -139,7 +144,7 @@ def _combined(
     runs: np.ndarray | None,
     blocks: np.ndarray | None,
     rest: float | np.ndarray = 0.0,
-    ends=ranges.ANY,
+    bounds=ranges.ANY,
     least: float | np.ndarray = 0.0,
 ) -> Estimate:
     """Combine pseudo-values of runs [R, ...] and of blocks [B, ...] into one estimate. `rest` is
@@ -150,7 +155,7 @@ def _combined(
         across = np.maximum(across[0], least**2), across[1]
     known = [part for part in (between, across) if part is not None]
     if not known:
-        return Estimate(mean, np.nan * mean, (), replicates, NONE, ends)
+        return Estimate(mean, np.nan * mean, (), replicates, NONE, bounds)
     variances = [variance for variance, _ in known]
     whole = sum(variances)
     error = np.sqrt(np.maximum(whole - rest * (len(known) == 2), np.maximum.reduce(variances)))
@@ -160,7 +165,7 @@ def _combined(
     )
     kind = BOTH if len(known) == 2 else INPUTS if between is None else REPLICATES
     parts = tuple(zip(shares, (freedom for _, freedom in known), strict=True))
-    return Estimate(mean, error, parts, replicates, kind, ends)
+    return Estimate(mean, error, parts, replicates, kind, bounds)
 
 
 def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:

@@ -54,12 +54,12 @@ def gain_table(
             keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])
         ]
     table = pd.DataFrame(rows)
-    return pd.concat([table, in_columns(table.pop("without"))], axis=1)
+    return pd.concat([table, in_columns(table.pop("jackknife"))], axis=1)
 
 
 def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[dict]:
     """Yield a row for each score: value, before (the other's value), delta, and p of "no
-    difference" on the same examples. `without` has the delta without each block of these examples.
+    difference" on the same examples. `jackknife` has the delta without each block of these examples.
 
     p is from an exact McNemar test where an example is right or wrong, else from a paired
     bootstrap. Of `n` examples `changed` are predicted otherwise, `gained` are right in `run` alone
@@ -77,7 +77,7 @@ def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[
             "value": value,
             "before": before,
             "delta": value - before,
-            "without": now[score] - was[score],
+            "jackknife": now[score] - was[score],
             "p": p_value(score, other.predictions, run.predictions, labels, run.scores["dataset"]),
             **turned,
             "n": len(run.predictions),

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.naming import Name, seed_and_draw
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 NOISE, MATCHED = "noise", "matched"
 # What tells curves over layers of one table apart.
@@ -115,7 +115,7 @@ def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
         rows = rows[rows["head"] == 0]
     key = [name for name in (*CURVE, *RUN) if name in rows]
     place = [name for name in PLACE if name in rows]
-    numbers = ["value", *(name for name in WITHOUT if name in rows)]
+    numbers = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
     index = pd.MultiIndex.from_frame(rows[[*key, *place]])
     changes = np.stack([_of_draws(table, rows, [*key, *place], numbers, index) for table in noise])
     most = rows.groupby(key, sort=False)[place].transform("max")

@@ -70,7 +70,7 @@ SCORED = [
 RANGES: Mapping[str, Range] = {
     **registry.RANGES,
     **SCORES,
-    **{f"{metric} {score}": ends for metric in SCORED for score, ends in SCORES.items()},
+    **{f"{metric} {score}": bounds for metric in SCORED for score, bounds in SCORES.items()},
     "edge_probe": SHARE,
     "edge_probe_delta": ANY,
     "forgetting": ANY,  # `forgotten` is a difference
@@ -118,7 +118,9 @@ def of(table: pd.DataFrame) -> np.ndarray:
     """Look up the ends of the range of each row's `value`, [rows, 2], infinite where a table of
     another version has a metric without one."""
     found = _looked_up(table, RANGES)
-    return np.array([ends if isinstance(ends, tuple) else ANY for ends in found]).reshape(-1, 2)
+    return np.array([bounds if isinstance(bounds, tuple) else ANY for bounds in found]).reshape(
+        -1, 2
+    )
 
 
 def examples(table: pd.DataFrame) -> np.ndarray:
@@ -140,10 +142,10 @@ def _looked_up(table: pd.DataFrame, known: Mapping) -> pd.Series:
     return found
 
 
-def within(table: pd.DataFrame, ends) -> pd.DataFrame:
-    """Set a table's columns ENDS to the `ends` of its values' range: one pair, or (floors,
+def within(table: pd.DataFrame, bounds) -> pd.DataFrame:
+    """Set a table's columns ENDS to the `bounds` of its values' range: one pair, or (floors,
     ceilings) row by row."""
-    return table.assign(**dict(zip(ENDS, ends, strict=True)))
+    return table.assign(**dict(zip(ENDS, bounds, strict=True)))
 
 
 def within_measures(table: pd.DataFrame) -> pd.DataFrame:
@@ -170,7 +172,7 @@ def check(table: pd.DataFrame) -> None:
             )
 
 
-def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def reached(value, error, errors, bounds: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Find the end of an interval, at `errors` (signed) times the standard error `error` from
     `value`. The end never leaves the range.
 
@@ -180,7 +182,7 @@ def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -
     that does not vary, such as the similarity of a layer that did not change, has an error of 0
     and stays what it is.
     """
-    value, errors, error, low, high, below, above, at_end = _placed(value, errors, error, ends)
+    value, errors, error, low, high, below, above, at_end = _placed(value, errors, error, bounds)
     step = errors * error
     with np.errstate(all="ignore"):
         moved = step * (1 / below + 1 / above)  # on the scale without ends; 1 / inf is 0
@@ -197,11 +199,11 @@ def reached(value, error, errors, ends: Range | tuple[np.ndarray, np.ndarray]) -
     return found[()]
 
 
-def distance(value, error, other, ends: Range) -> np.ndarray:
+def distance(value, error, other, bounds: Range) -> np.ndarray:
     """Count the standard errors (signed) from `value` to `other`, as `reached` takes them;
     infinite to an end of the range and beyond, unless `value` lies at an end or within one
     standard error of it."""
-    value, other, error, low, high, below, above, at_end = _placed(value, other, error, ends)
+    value, other, error, low, high, below, above, at_end = _placed(value, other, error, bounds)
     linear = at_end | (np.isinf(low) & np.isinf(high))
     with np.errstate(all="ignore"):
         scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
@@ -211,12 +213,12 @@ def distance(value, error, other, ends: Range) -> np.ndarray:
         return np.where(linear, other - value, scale / (1 / below + 1 / above)) / error
 
 
-def least_error(value, examples, ends: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def least_error(value, examples, bounds: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Compute the least standard error of shares of so many `examples`, in the unit of `value`:
     that of Wilson's limit where all or none of them count, else 0. It is 0 where the number is
     NaN."""
     value, low, high = np.broadcast_arrays(
-        *(np.asarray(part, np.float64) for part in (value, *ends))
+        *(np.asarray(part, np.float64) for part in (value, *bounds))
     )
     width = high - low
     at_end = np.minimum(value - low, high - value) <= AT_END * width
@@ -224,11 +226,11 @@ def least_error(value, examples, ends: Range | tuple[np.ndarray, np.ndarray]) ->
     return np.where(known, Z * width / (np.asarray(examples) + Z**2), 0.0)
 
 
-def _placed(value, other, error, ends) -> tuple[np.ndarray, ...]:
+def _placed(value, other, error, bounds) -> tuple[np.ndarray, ...]:
     """Broadcast value, other, error, low and high to one shape. Add the distances of the value
     from both ends, and whether it is too near to one of them."""
     value, other, error, low, high = np.broadcast_arrays(
-        *(np.asarray(part, np.float64) for part in (value, other, error, *ends))
+        *(np.asarray(part, np.float64) for part in (value, other, error, *bounds))
     )
     below, above = value - low, high - value
     width, nearest = np.where(np.isfinite(high - low), high - low, 1.0), np.minimum(below, above)

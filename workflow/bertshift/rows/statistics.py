@@ -8,7 +8,7 @@ from scipy import stats
 
 from bertshift.errors import UserError
 from bertshift.rows import blocks, ranges
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import estimate
 
 POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
@@ -77,16 +77,16 @@ def best_of_two(values) -> float:
     return float(ordered @ np.arange(n) / (n * (n - 1) / 2)) if n > 1 else np.nan
 
 
-def with_replicates(table: pd.DataFrame, apart: Sequence[str] = ()) -> pd.DataFrame:
+def with_replicates(table: pd.DataFrame, group_by: Sequence[str] = ()) -> pd.DataFrame:
     """Add a column `replicate` to metric rows: the independent unit that a row belongs to, among
-    those of the same `apart`.
+    those of the same `group_by`.
 
     Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are
     not independent of each other, or the pair of runs where two are compared ("init1-2"). One
     pretraining run: the fine-tuning seed, or the pair of seeds ("seed1-2").
     """
     init, seed = _numbers(table, "init"), _numbers(table, "seed")
-    group = [table[key] for key in apart] or np.zeros(len(table))
+    group = [table[key] for key in group_by] or np.zeros(len(table))
     one_run = table["init"].groupby(group).transform("nunique") == 1
     by_seed = (
         one_run & (table["seed"] != 0).groupby(group).transform("any") & ~init.str.contains("-")
@@ -130,28 +130,28 @@ def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
     return failed & cut.groupby(runs).transform("any")
 
 
-def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> pd.DataFrame:
+def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) -> pd.DataFrame:
     """Average the rows of each `by`, in order of appearance: value (mean), low, high, each (what
     several replicates have), replicates, unit (of replication), interval (see `estimates`).
-    Replicates are those of the same `apart`, which are among `by`.
+    Replicates are those of the same `group_by`, which are among `by`.
 
     A replicate's value is the mean of its rows, and so are its values without each block
-    (`blocks.WITHOUT`), if the table has them. The interval lies in the range that the columns
+    (`blocks.JACKKNIFE_COLUMNS`), if the table has them. The interval lies in the range that the columns
     `ranges.ENDS` name, if there are any; the column `ranges.SHARE_OF` has the number of examples
     that the value is a share of.
     """
     columns = [*by, "value", "low", "high", "each", "replicates", "unit", "interval"]
-    rows = with_replicates(table, apart).dropna(subset=by)
+    rows = with_replicates(table, group_by).dropna(subset=by)
     blocks.check(rows)
     ranges.check(rows)
     rows["cell"] = rows.groupby(by, sort=False).ngroup()
-    wanted = ["value", *(name for name in WITHOUT if name in rows)]
+    wanted = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
     each = rows.groupby(["cell", "replicate"], sort=False)[wanted].mean()
     if not np.isfinite(each["value"]).all():
         estimate(each.loc[~np.isfinite(each["value"]), "value"])  # says so
     first = rows.drop_duplicates("cell").set_index("cell")
     found = first.assign(unit=first["replicate"].map(unit_of), each="", interval="", replicates=0)
-    ends = found.reindex(columns=ranges.ENDS).fillna(
+    bounds = found.reindex(columns=ranges.ENDS).fillna(
         dict(zip(ranges.ENDS, ranges.ANY, strict=True))
     )
     examples = found.get(ranges.SHARE_OF, pd.Series(np.nan, found.index))
@@ -164,7 +164,7 @@ def summarise(table: pd.DataFrame, by: list[str], apart: Sequence[str] = ()) -> 
         values = part["value"]
         known = [name for name in wanted[1:] if name in part and part[name].shape == values.shape]
         left_out = np.stack([part[name].to_numpy().T for name in known], axis=1) if known else None
-        within, counted = ends.loc[cells.index].to_numpy().T, examples[cells.index].to_numpy()
+        within, counted = bounds.loc[cells.index].to_numpy().T, examples[cells.index].to_numpy()
         one = estimate(values.to_numpy().T, list(values), left_out, within, counted)
         found.loc[cells.index, ["value", "low", "high"]] = np.column_stack(
             [one.mean, one.low, one.high]
@@ -201,20 +201,20 @@ def too_few(rows: pd.DataFrame) -> pd.Series:
 def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
     """Apply the monotone `function` to a table's `value`, values without each block, range and
     columns `more`."""
-    names = [name for name in ("value", *WITHOUT, *more) if name in table]
+    names = [name for name in ("value", *JACKKNIFE_COLUMNS, *more) if name in table]
     found = table.assign(**{name: function(table[name]) for name in names})
     if {*ranges.ENDS} <= {*table}:
         with np.errstate(divide="ignore"):  # the logarithm of an end at 0
-            ends = np.sort([function(table[name]) for name in ranges.ENDS], axis=0)
-        found[ranges.ENDS] = ends.T
+            bounds = np.sort([function(table[name]) for name in ranges.ENDS], axis=0)
+        found[ranges.ENDS] = bounds.T
     return found
 
 
-def with_value(table: pd.DataFrame, values: pd.Series | float, ends=ranges.ANY) -> pd.DataFrame:
-    """Replace the values of a table by others, in a range with these `ends`, that have no values
+def with_value(table: pd.DataFrame, values: pd.Series | float, bounds=ranges.ANY) -> pd.DataFrame:
+    """Replace the values of a table by others, in a range with these `bounds`, that have no values
     without a block, and no interval."""
-    columns = [*WITHOUT, ranges.SHARE_OF, "low", "high"]
-    return ranges.within(table.drop(columns=columns, errors="ignore").assign(value=values), ends)
+    columns = [*JACKKNIFE_COLUMNS, ranges.SHARE_OF, "low", "high"]
+    return ranges.within(table.drop(columns=columns, errors="ignore").assign(value=values), bounds)
 
 
 def in_points(table: pd.DataFrame) -> pd.DataFrame:
@@ -251,7 +251,7 @@ def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> p
     `value` and without each block of inputs: the mean over the seed's own probes (`is_own_probe`).
     Raises UserError where they have nothing."""
     keys = [*by, "init"]
-    names = [name for name in ("value", *WITHOUT) if name in rows]
+    names = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
     seeds = rows["seed"].unique()
     own = {seed: of_own_probes(parents, seed, seeds.max()) for seed in seeds}
     means = {seed: probes.groupby(keys)[names].mean() for seed, probes in own.items()}

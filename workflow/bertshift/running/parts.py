@@ -16,7 +16,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Kept:
+class PartCache:
     """The folder where a job keeps its finished parts until its table is written, with a digest of
     the code that makes them."""
 
@@ -24,7 +24,7 @@ class Kept:
     code: str
 
     @classmethod
-    def beside(cls, output: str | Path, code: str) -> "Kept":
+    def beside(cls, output: str | Path, code: str) -> "PartCache":
         """Choose a folder beside `output` that Snakemake, which deletes a failed job's outputs,
         knows nothing of."""
         return cls(Path(output).with_suffix(".parts"), code)
@@ -69,7 +69,7 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-class Latest:
+class LastCallCache:
     """A function whose last result stays for the next call with the same arguments, and is freed
     before another is made."""
 

@@ -71,7 +71,7 @@ class Claim:
     measure: str
     low: float = -np.inf
     high: float = np.inf
-    ends: ranges.Range = ranges.ANY
+    bounds: ranges.Range = ranges.ANY
     strict: bool = True
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
     shared: bool = False  # True of a number over all replicates that is the same whatever these are, as of one classifier
@@ -355,7 +355,7 @@ def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | Non
         return values, None, runs
     known = min(map(len, left_out))
     blocks = np.array([left[:known] for left in left_out]) if known > 1 else None
-    return values, estimate(values, names, blocks, one.ends), runs
+    return values, estimate(values, names, blocks, one.bounds), runs
 
 
 def _replicates(one: Claim, results: Results) -> dict[str, tuple[float, list[float]]]:
@@ -398,7 +398,7 @@ def _of_all(
             without.append(_value(one, results.part(table[~concerned]))[0])
     whole = without if len(without) == len(runs) else []
     return estimate_of_all(
-        value, whole, _without_blocks(one, results, read) or None, one.ends
+        value, whole, _without_blocks(one, results, read) or None, one.bounds
     ), len(runs)
 
 

@@ -13,7 +13,7 @@ from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.naming import Name
 from bertshift.rows import statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
 class NotTestableError(Exception):
@@ -181,10 +181,12 @@ class Results:
         left_out: pd.DataFrame | None = None,
         failed: np.ndarray | None = None,
     ):
-        self.table = table.drop(columns=WITHOUT, errors="ignore")
+        self.table = table.drop(columns=JACKKNIFE_COLUMNS, errors="ignore")
         self._left_out, self._failed = left_out, failed
         if left_out is None:
-            self._left_out = table.reindex(columns=WITHOUT).dropna(axis=1, how="all").dropna()
+            self._left_out = (
+                table.reindex(columns=JACKKNIFE_COLUMNS).dropna(axis=1, how="all").dropna()
+            )
             self._failed = statistics.failures(table).to_numpy()
         self._chosen: dict[tuple, pd.DataFrame] = {}
         self._trained: dict[tuple, Trained] = {}

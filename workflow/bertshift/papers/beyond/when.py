@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import NOISE, model_of, null_of
 from bertshift.rows.origin import ORIGIN
@@ -127,13 +127,13 @@ def _halves(rows: pd.DataFrame) -> pd.DataFrame:
     for _, layer in rows.sort_values("share", kind="stable").groupby(
         [*RUN, "ref_init", "ref_seed", "layer"], sort=False
     ):
-        known = [name for name in WITHOUT if name in layer and layer[name].notna().all()]
+        known = [name for name in JACKKNIFE_COLUMNS if name in layer and layer[name].notna().all()]
         value, *left = (
             half_change(list(layer["share"]), list(layer[name])) for name in ("value", *known)
         )
         if np.isnan(left).any():  # without some block the layer does not change
             left = [np.nan] * len(known)
-        same = layer.iloc[-1].drop(WITHOUT, errors="ignore").to_dict()
+        same = layer.iloc[-1].drop(JACKKNIFE_COLUMNS, errors="ignore").to_dict()
         found = {"value": value, "table": "; ".join(layer["table"])}
         kept.append(same | found | dict(zip(known, left, strict=True)))
     found = (

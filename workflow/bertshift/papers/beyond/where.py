@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
 from bertshift.rows import ranges
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.nulls import null_of
 
 TOKENS = "content"
@@ -44,7 +44,7 @@ def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     runs = rows[rows["variant"].isin(CONTRASTS)].groupby(
         ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
     )
-    measured = ["value", *(name for name in WITHOUT if name in rows)]
+    measured = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
     found = [
         run.iloc[:1].assign(
             variant=CONTRASTS[variant],

@@ -144,7 +144,7 @@ figure3(
     "rank correlation of score and k",
     lambda evidence: rise_with_k(evidence, "squad2"),
     low=0.0,
-    ends=CORRELATION,
+    bounds=CORRELATION,
 )
 figure3(
     "C3.3",
@@ -155,14 +155,16 @@ figure3(
 figure3(
     "C3.4", "rise from k = 10 to 11 minus the largest other one, in points", step_at_ten, low=0.0
 )
-figure3("C3.5", "range of the score over all k, in points", range_over_k, high=0.1, ends=POSITIVE)
+figure3(
+    "C3.5", "range of the score over all k, in points", range_over_k, high=0.1, bounds=POSITIVE
+)
 figure3(
     "C3.6",
     "rank correlation of score and k",
     rise_with_k,
     REINITIALISED,
     low=0.0,
-    ends=CORRELATION,
+    bounds=CORRELATION,
 )
 figure3(
     "C3.7",
@@ -177,7 +179,7 @@ figure3(
     "largest distance of the score with any k to the majority class's, in points",
     farthest_from_majority,
     high=0.1,
-    ends=POSITIVE,
+    bounds=POSITIVE,
     inputs=False,
 )
 

@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import NONE
 from bertshift.rows.significance import benjamini_hochberg
 
@@ -99,7 +99,7 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
 def of_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Give each row of `scores` the values of its score without each block. A chain's table has
     those of its gain over a run of the model alone; those of that run are added to them."""
-    without = [name for name in WITHOUT if name in rows]
+    without = [name for name in JACKKNIFE_COLUMNS if name in rows]
     alone = rows[rows["intermediate"] == ""].set_index(["final", "init", "seed"])
     keys = pd.MultiIndex.from_frame(rows[["final", *REFERENCE]], names=alone.index.names)
     before = alone[without].reindex(keys).set_index(rows.index)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.origin import ORIGIN
 
 COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
@@ -216,7 +216,9 @@ def by_chance(table: pd.DataFrame) -> str:
 def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Summarise `value`, and the values without each block, by `by` and by `series`, which names
     the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear."""
-    groups = rows.groupby(by, sort=False)[["value", *(name for name in WITHOUT if name in rows)]]
+    groups = rows.groupby(by, sort=False)[
+        ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
+    ]
     found = {
         "count": groups.count(),
         "mean": groups.mean(),

@@ -12,7 +12,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 COLUMNS = ["panel", "series", "score", "position", "layers", "run", *numbers.VALUES]
 BY = COLUMNS[:5]
@@ -190,7 +190,7 @@ def of_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFr
     rows = runs(inputs, headline=False)
     rows = rows[rows["score"].isin(OF_MRPC)]
     run = ["panel", "series", "position", "init", "seed"]
-    averaged = [name for name in ("value", "majority", *WITHOUT) if name in rows]
+    averaged = [name for name in ("value", "majority", *JACKKNIFE_COLUMNS) if name in rows]
     both = rows.groupby(run, as_index=False)[averaged].mean()
     first = rows.drop_duplicates(run)
     mean = first.drop(columns=averaged).merge(both, on=run).assign(score=MEAN)

@@ -92,11 +92,17 @@ LAST = f"mean JS of layers 20 to 24 over that of layers 1 to 12, {OF_24}"
 HALVES = "mean distance of the upper half of layers minus that of the lower"
 PEAK = "depth, 0 to 1, at which the layer of the largest {} begins"
 OTHERS = ", over all tokens, by PWCCA weighted by the pretrained model, debiased CKA or Procrustes"
-claim("figure1", "H1.1", LAST, share_of((20, 24), (1, 12)), low=3.0, ends=POSITIVE)
-claim("figure1", "H1.2", PEAK.format("JS"), depth_of_peak, low=2 / 3, strict=False, ends=SHARE)
+claim("figure1", "H1.1", LAST, share_of((20, 24), (1, 12)), low=3.0, bounds=POSITIVE)
+claim("figure1", "H1.2", PEAK.format("JS"), depth_of_peak, low=2 / 3, strict=False, bounds=SHARE)
 claim("figure2", "H2.1", HALVES, above_minus_below(13), low=0.0)
 claim(
-    "figure2", "H2.2", PEAK.format("distance"), depth_of_peak, low=2 / 3, strict=False, ends=SHARE
+    "figure2",
+    "H2.2",
+    PEAK.format("distance"),
+    depth_of_peak,
+    low=2 / 3,
+    strict=False,
+    bounds=SHARE,
 )
 claim("similarity", "H2.3", HALVES + OTHERS, above_minus_below(13), BY_MEASURE, low=0.0)
 claim(
@@ -107,7 +113,7 @@ claim(
     BY_MEASURE,
     low=2 / 3,
     strict=False,
-    ends=SHARE,
+    bounds=SHARE,
 )
 claim(
     "figure3",
@@ -115,7 +121,7 @@ claim(
     "largest distance of layers 1 to 11 over the largest of all 24",
     lower_layers_restored,
     high=0.5,
-    ends=SHARE,
+    bounds=SHARE,
 )
 claim(
     "figure3",
@@ -129,7 +135,13 @@ claim(
 # ---- Figures 4 and 5: two seeds
 
 claim(
-    "figure4", "H4.1", LAST, share_of((20, 24), (1, 12)), ["mnli", "sst2"], low=3.0, ends=POSITIVE
+    "figure4",
+    "H4.1",
+    LAST,
+    share_of((20, 24), (1, 12)),
+    ["mnli", "sst2"],
+    low=3.0,
+    bounds=POSITIVE,
 )
 claim(
     "figure4",
@@ -147,7 +159,7 @@ claim(
     f"mean JS of layers 1 to 10 over that of layers 11 to 24, {OF_24}",
     share_of((1, 10), (11, 24)),
     high=1.0,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 claim(
     "figure5",
@@ -155,7 +167,7 @@ claim(
     "rank correlation of distance and layer",
     growth_with_depth,
     low=0.9,
-    ends=CORRELATION,
+    bounds=CORRELATION,
 )
 claim(
     "figure5",
@@ -178,7 +190,7 @@ claim(
     share_of((1, 8), (12, 24)),
     PAIRS,
     high=1.0,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 CLAIMS.about(
     "figure6",
@@ -188,7 +200,7 @@ CLAIMS.about(
     [f"{pair}, seeds" for pair in PAIRS],
     high=2.0,
     across=True,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 CLAIMS.about("figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), low=0.0)
 CLAIMS.about(

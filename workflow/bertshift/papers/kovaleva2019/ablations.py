@@ -13,7 +13,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 COLUMNS = [
     "panel",
@@ -205,7 +205,10 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
     # The values are `complete` and `sample`, in this order.
     surest = tried[tried["sample"] == tried.groupby("panel")["sample"].transform("min")]
     best = surest.sort_values("delta").groupby(["model", "init", "seed"], as_index=False).tail(1)
-    without, run = [name for name in WITHOUT if name in heads], ["model", "init", "seed", "sample"]
+    without, run = (
+        [name for name in JACKKNIFE_COLUMNS if name in heads],
+        ["model", "init", "seed", "sample"],
+    )
     base = heads[heads["layer"] == 0].set_index(run)[without]
     best = best.assign(**best[without] - base.loc[pd.MultiIndex.from_frame(best[run])].to_numpy())
     halves = numbers.rows_of(inputs, "ablation_split_half")

@@ -192,7 +192,7 @@ claim(
     "heterogeneous share, in percent",
     share_in_bert_base,
     [("mrpc", {"low": 27.0, "high": 37.0}), ("qqp", {"low": 56.0, "high": 66.0})],
-    ends=(0.0, 100.0),
+    bounds=(0.0, 100.0),
 )
 claim(
     "figure2",
@@ -204,7 +204,7 @@ claim(
     strict=False,
     across=True,
     shared=True,
-    ends=SHARE,
+    bounds=SHARE,
 )
 
 # ---- Figure 3: heads that relate a predicate and its arguments. Each is one number over all
@@ -316,7 +316,7 @@ claim(
     distance_and_change,
     TASKS,
     low=0.0,
-    ends=CORRELATION,
+    bounds=CORRELATION,
 )
 claim(
     "own_or_inherited",
@@ -413,7 +413,7 @@ claim(
     share_of_special,
     NOTICED,
     high=0.5,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 claim(
     "linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_head, NOTICED, low=0.01

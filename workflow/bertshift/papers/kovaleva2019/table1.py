@@ -13,7 +13,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.naming import Name
 from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.origin import ORIGIN
 from bertshift.rows.statistics import POINTS
 
@@ -46,7 +46,7 @@ GROUPS = {
 SERIES = {name: words for group in GROUPS.values() for name, words in group.items()}
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
 CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
-NUMBERS = ["value", *WITHOUT]
+NUMBERS = ["value", *JACKKNIFE_COLUMNS]
 MEASURED = [*NUMBERS, *ranges.ENDS, ranges.SHARE_OF]
 SCORES = style.SCORES | {CORRELATION: "mean of both"}
 

@@ -52,7 +52,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         curve = table[(table["panel"] == "f1") & (table["task"] == task)]
         layers.by_model(axes, curve, "examples")
         # More numbers would lie on each other.
-        ends = sorted({*curve["examples"].agg(["min", "max"])})
+        bounds = sorted({*curve["examples"].agg(["min", "max"])})
         axes.set(
             title=title, xscale="log", xticks=ends, xticklabels=[f"{end:.0f}" for end in ends]
         )

@@ -104,7 +104,7 @@ inclusive(
     "mean |Δ| over 3 models and 8 tasks, in points",
     lambda e: np.abs(deltas(e)).mean(),
     high=1.5,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 claim(
     "table1",
@@ -112,7 +112,7 @@ claim(
     "largest |Δ| over |Δ of lexical| of the same task",
     largest_over_lexical,
     high=1.0,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 inclusive(
     "table1",
@@ -120,7 +120,7 @@ inclusive(
     "number of 24 Δ from -2 to 0 points",
     deltas_between(-2, 0),
     low=13,
-    ends=(0.0, 24.0),
+    bounds=(0.0, 24.0),
 )
 inclusive(
     "table1",
@@ -128,7 +128,7 @@ inclusive(
     "number of 24 |Δ| up to 1.4 points",
     deltas_between(-1.4, 1.4),
     low=16,
-    ends=(0.0, 24.0),
+    bounds=(0.0, 24.0),
 )
 inclusive(
     "table1",
@@ -183,7 +183,7 @@ inclusive(
     sd_between_runs,
     [(kind, {"high": most}) for kind, most in MOST.items()],
     across=True,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 claim("table1", "T1.12", "least Δ over 3 models and 8 tasks", lambda e: deltas(e).min(), low=-5.0)
 claim(
@@ -201,7 +201,7 @@ inclusive(
     "share of 24 code lengths within 10 % of base",
     hardly_other_lengths,
     low=0.6,
-    ends=SHARE,
+    bounds=SHARE,
 )
 claim(
     "appendix_b",
@@ -209,7 +209,7 @@ claim(
     "code length of Dep over base on dependencies",
     lambda e: relative_length(e, "dep", "dependencies"),
     high=0.95,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 
 # ---- Figure 1
@@ -248,7 +248,7 @@ inclusive(
     KEPT,
     of=lift,
     high=0.03,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 claim(
     "figure1",
@@ -346,7 +346,7 @@ inclusive(
     lambda e: level(e, "mnli", 11),
     low=0.78,
     high=0.90,
-    ends=CORRELATION,
+    bounds=CORRELATION,
 )
 inclusive(
     "figure2",
@@ -361,7 +361,7 @@ inclusive(
     "RSA of SQuAD at layer 7",
     lambda e: level(e, "squad", 7),
     low=0.9,
-    ends=CORRELATION,
+    bounds=CORRELATION,
 )
 claim(
     "figure2",
@@ -409,7 +409,7 @@ inclusive(
     dev_minus_train,
     SINGLE,
     high=0.03,
-    ends=POSITIVE,
+    bounds=POSITIVE,
 )
 claim(
     "figure5",

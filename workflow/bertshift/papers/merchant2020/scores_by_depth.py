@@ -12,7 +12,7 @@ from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
 from bertshift.replicates import EMBEDDINGS_ONLY, NOTHING_FROZEN
 from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import WITHOUT
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 KEYS = ["panel", "series", "metric", "position", "layers"]
 COLUMNS = [*KEYS, *numbers.VALUES]
@@ -50,7 +50,7 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def numbers_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Select the value of rows, and what it is without each block of examples where that is
     known."""
-    return rows[[name for name in ("value", *WITHOUT) if name in rows]]
+    return rows[[name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]]
 
 
 def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.DataFrame:
@@ -86,7 +86,7 @@ def tidy(
     )
 
 
-def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, ends=ranges.ANY) -> pd.DataFrame:
+def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, bounds=ranges.ANY) -> pd.DataFrame:
     """Average numbers, for each of `rows` or NaN, over the replicates that have them, as rows of
     panel `panel`. `failed` counts also the replicates that are left out."""
     rows = (
