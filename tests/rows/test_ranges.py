@@ -29,16 +29,6 @@ def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers
     assert reached(x, ERROR, ERRORS, ANY).tolist() == (x + STEPS).tolist()
 
 
-@pytest.mark.parametrize(
-    ("value", "ends"), [(0.97, SHARE), (-0.3, CORRELATION), (2.5, POSITIVE), (-4.0, ANY)]
-)
-def test_a_distance_is_in_the_errors_that_lead_there(value, ends):
-    there = reached(value, ERROR, ERRORS / 10, ends)
-    assert distance(value, ERROR, there, ends) == pytest.approx(ERRORS / 10)
-    if np.isfinite(ends[0]):
-        assert distance(value, ERROR, ends[0], ends) == -np.inf
-
-
 def test_at_an_end_a_step_is_cut_there():
     """No scale has a place for an end: a layer that did not change has a similarity of 1 and no interval around it."""
     assert reached(1.0, 0.1, [-1, 0, 1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
