@@ -8,7 +8,7 @@ from bertshift.files import write_jsonl
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.tokenizer import load_tokenizer
 
-ROWS = [{"id": str(n), "words": ["a", "b"][: 1 + n % 2] * (1 + n)} for n in range(4)]
+ROWS = [{"id": str(n), "words": ["the", "dog"] * (1 + n)} for n in range(4)]
 
 
 @pytest.fixture
