@@ -6,7 +6,8 @@ from made_toys import CASES, TOKENIZER, model_of
 
 from bertshift.ablation import predictions
 from bertshift.ablation.predictions import under_every_ablation
-from bertshift.models.ablate import NOTHING, averaging, every_ablation
+from bertshift.ablation.resuming import ResumingEncoder, resuming
+from bertshift.models.ablate import NOTHING, Ablation, averaging, every_ablation
 
 torch.set_num_threads(1)
 
@@ -41,3 +42,18 @@ def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, ki
     assert (
         sum(not np.array_equal(ours, plain) for ours in found.values()) > 20
     )  # so that equality says something
+
+
+def test_an_encoder_refuses_what_it_cannot_resume():
+    task, rows = CASES["classification"]
+    model = model_of(task)
+    with resuming(model) as encoder:
+        encoder.ablation = Ablation("zero", 2, 1)
+        with pytest.raises(ValueError, match="inputs of layer 1 are kept"):
+            task.predict(model, rows, TOKENIZER)
+        encoder.forget()
+        task.predict(model, rows[:5], TOKENIZER)
+        encoder.advance()
+        with pytest.raises(ValueError, match="new inputs"):
+            task.predict(model, rows[5:], TOKENIZER)
+    assert not isinstance(model.encoder, ResumingEncoder)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from bertshift.activations.sampling import sample_tokens, sampled, two_samples
+from bertshift.activations.sampling import beside_content, sample_tokens, sampled, two_samples
 
 SPECIAL = np.tile([True, *[False] * 8, True], 5)
 
@@ -11,6 +11,12 @@ def test_samples_are_seeded_by_name_alone():
     assert len(np.unique(drawn)) == 20 and not SPECIAL[drawn].any() and (np.diff(drawn) > 0).all()
     assert not np.array_equal(drawn, sample_tokens(SPECIAL, 20, "rsa", "mnli", special=False))
     assert len(sample_tokens(SPECIAL, 5000, "rsa")) == 50
+
+
+def test_a_first_token_is_no_content_whatever_it_is():
+    offsets = np.array([0, 3, 5])
+    assert np.flatnonzero(beside_content(np.zeros(5, bool), offsets)).tolist() == [0, 3]
+    assert np.flatnonzero(beside_content(SPECIAL[:20], np.array([0, 10, 20]))).tolist() == [0, 9, 10, 19]
 
 
 def test_what_is_kept_holds_both_samples():

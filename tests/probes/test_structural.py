@@ -158,6 +158,8 @@ def test_from_a_file_to_the_table(stored, capsys):
         ("distance", "uuas"),
     ]
     assert table.groupby(["kind", "measure"]).size().to_dict() == dict.fromkeys(measures, 12)
+    sentences = table["split"].map({"dev": 7, "test": 8})  # fewer than blocks
+    assert table[WITHOUT].notna().sum(axis=1).equals(sentences)
     counted = table.groupby(["split", "measure"])["n"].unique()
     edges = sum(len(one["words"]) - 2 for one in rows if one["split"] == "test")
     assert counted["dev", "spearman"] == [7] and counted["test", "root_accuracy"] == [8]
