@@ -69,7 +69,9 @@ def main():
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         ours, (found, _) = timed(lambda: all_pairs([CenteredStates.of(x) for x in layers]))
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        one, _ = timed(lambda: all_pairs([CenteredStates.of(x) for x in layers[: arguments.layers]]))
+        one, _ = timed(
+            lambda: all_pairs([CenteredStates.of(x) for x in layers[: arguments.layers]])
+        )
         # Of the three maps, each pair once: two triangles with their diagonals, and a square.
         count = number * (number + 1) // 2
         chosen = [(i, number - 1 - i) for i in range(arguments.pairs)]

@@ -63,7 +63,7 @@ def main():
             "JS": (divergence, maps, moved_maps),
             "1 - RSA": (lambda x, y: 1 - rsa(x.numpy(), y.numpy()), hidden, moved_hidden),
             "SVCCA99": (
-                lambda x, y: svcca(x.numpy(), y.numpy())["svcca99"][0],
+                lambda x, y: svcca(x.numpy(), y.numpy())["svcca99"]["value"],
                 hidden[1:],
                 moved_hidden[1:],
             ),

@@ -63,7 +63,7 @@ def main():
     all_variants, variants = seconds_of(lambda: svcca(x, y))
     theirs, expected = seconds_of(lambda: two_decompositions(x.T, y.T))
     print(
-        f"{shape[0]} tokens, width {shape[1]}, kept {variants['svcca99'][1:]}, distance {value:.4f}"
+        f"{shape[0]} tokens, width {shape[1]}, kept {variants['svcca99']['k_model']}, distance {value:.4f}"
     )
     print(f"{'route':24}{'CPU s':>10}{'ratio':>8}  difference")
     print(f"{'ours':24}{ours:10.2f}{1:8.1f}")

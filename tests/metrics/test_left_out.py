@@ -4,9 +4,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from bertshift.metrics.scatter import Centred
 
-from bertshift.metrics import cosine, jensen_shannon, layer_cka, linear_cka, rsa, scatter, similarity, svcca
+from bertshift.metrics import (
+    cosine,
+    hidden_states,
+    jensen_shannon,
+    layer_cka,
+    linear_cka,
+    rsa,
+    similarity,
+    svcca,
+)
+from bertshift.metrics.hidden_states import CenteredStates, Comparison
 from bertshift.metrics.pairs import Pair, head_rows
 from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS, block_of
 
@@ -49,7 +58,7 @@ def files(make_file):
 )
 def test_a_value_without_a_block_is_that_of_files_without_it(metric, offsets, files, monkeypatch):
     with monkeypatch.context() as patch:  # the whole is read in many parts, of which some cross blocks
-        patch.setattr(scatter, "ROWS", 16)
+        patch.setattr(hidden_states, "ROWS", 16)
         patch.setattr(layer_cka, "BLOCK", 30)
         table = METRICS[metric]([files(np.ones(EXAMPLES, bool), offsets)])
     keys = [name for name in ("variant", "layer", "ref_layer", "head", "tokens") if name in table]
@@ -71,15 +80,14 @@ def test_as_many_directions_are_kept_without_a_block():
     x = 20 * np.linalg.qr(columns - columns.mean(axis=0))[0] * scales
     y = x + rng.normal(size=x.shape) * np.array([0.1] * 7 + [0.5])
     blocks = [slice(first, first + 20) for first in range(0, 400, 20)]
-    both = [svcca.Side(Centred.of(one, blocks)) for one in (x, y)]
-    kept = tuple(side.principal.kept(0.99) for side in both)
-    found = svcca.without_blocks(*both, both[0].across(both[1]), kept)["svcca99"]
-    rests = [[svcca.Side(Centred.of(np.delete(one, block, axis=0))) for one in (x, y)] for block in blocks]
-    expected = [
-        1 - svcca.correlations(a.principal, b.principal, a.across(b).whole, *kept).mean() for a, b in rests
-    ]
+    compared = Comparison.of(*(CenteredStates.of(one, blocks) for one in (x, y)))
+    found = next(svcca.rows(compared))["jackknife"]
+    kept = [side.kept(0.99) for side in compared.moments.principal()]
+    without = [[np.delete(one, block, axis=0) for one in (x, y)] for block in blocks]
+    rests = [Comparison.of(*map(CenteredStates.of, pair)).moments for pair in without]
+    expected = [1 - svcca.correlations(*moments.principal(), moments.xy, *kept).mean() for moments in rests]
     assert found == pytest.approx(np.array(expected), abs=1e-9)
-    assert len({tuple(side.principal.kept(0.99) for side in rest) for rest in rests}) > 1
+    assert len({tuple(side.kept(0.99) for side in rest.principal()) for rest in rests}) > 1
 
 
 def test_examples_without_the_kind_count_for_no_block():

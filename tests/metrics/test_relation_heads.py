@@ -124,24 +124,6 @@ def test_every_reading_is_what_its_pairs_say(dump):
         assert heads["heads_99"].iloc[0] == pytest.approx(np.percentile(heads["value"], 99))
 
 
-def test_a_head_of_positions_scores_as_its_null_and_a_head_of_relations_does_not(dump):
-    """Sentences of one length, each with its relation in one of two places; head 1 looks three tokens ahead in all."""
-    relations, maps = [], []
-    for number in range(12):
-        word = number % 2
-        text = "one two six ten red big"
-        relations.append(relation(number, text, (word + 3, word + 4), [(word, word + 1)]))
-        related = np.zeros((8, 8), np.float32)
-        related[1 + word, 4 + word] = 1
-        maps.append(np.stack([np.eye(8, k=3, dtype=np.float32) * 0.9, related]))
-    found = scores(dump([maps], relations), relations)
-    for reading in ("max_fe_to_lu", "code_zip"):
-        position, related = found.loc[reading, 1, 1], found.loc[reading, 1, 2]
-        assert position[["value", "null", "null_99"]].tolist() == pytest.approx([0.9] * 3)
-        assert related[["value", "null_99", "null_n"]].tolist() == [1, 0, 12]
-    assert found.loc["max_lu_to_fe", 1, 1]["value"] == 0 and found.loc["max_both", 1, 2]["value"] == 1
-
-
 def test_the_null_is_the_mean_over_all_sentences_that_can_stand_in(dump):
     maps = random_maps(layers=1, heads=2)
     found = scores(dump(maps)).loc["max_fe_to_lu", 1, 2]

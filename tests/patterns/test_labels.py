@@ -39,7 +39,6 @@ def put(row, column, value):
         (put(2, "source", "me"), r"4: source 'me' is neither"),
         (put(5, "map", 99), r"7: the sheet has no map '99'"),
         (put(5, "map", 1), r"7: map 1 is another map now"),
-        (put(5, "v", 0.99), r"7: map 6 is another map now"),
         (put(5, "d", "0,25"), r"7: v, d, b must stay the numbers"),
         (put(5, "b", None), r"7: map 6 is another map now"),
         (lambda t: t.iloc[[0, 1, 2, 3, 4, 4, *range(6, 12)]], r"7: map 5 stands there twice"),

@@ -72,9 +72,17 @@ def record(words, *targets):
 
 
 def make(
-    folder: Path, sentences: list[list[str]], pieces: int = 2, noise: float = 0.3, dtype: str = "float32"
+    folder: Path,
+    sentences: list[list[str]],
+    pieces: int = 2,
+    noise: float = 0.3,
+    dtype: str = "float32",
+    cut: int | None = None,
 ) -> Made:
-    """Each word is 1 to `pieces` tokens; a token's state is its word's own vector, a layer's, and noise."""
+    """Each word is 1 to `pieces` tokens; a token's state is its word's own vector, a layer's, and noise.
+
+    cut: the word that the window has cut off.
+    """
     rng = np.random.default_rng(0)
     types = sorted({word for words in sentences for word in words})
     vectors = {word: rng.normal(size=(LAYERS + 1, WIDTH)) for word in types}
@@ -100,6 +108,8 @@ def make(
             [end - [sizes[word] for word in words] + 1 for end, words in zip(ends, sentences)]
         ).astype(np.int32),
     }
+    if cut is not None:
+        index["word_first"][cut] = index["word_last"][cut] = -1
     result = Made(folder)
     folder.mkdir(exist_ok=True)
     with writing(result.activations, index, LAYERS, WIDTH, dtype=dtype) as writer:

@@ -73,10 +73,6 @@ def test_bootstrap_depends_neither_on_its_blocks_nor_on_what_is_compared_beside(
     whole = compare(pairs, draws=500, name="pos")
     assert all(compare(pairs, 500, "pos", drawn_at_once=size) == whole for size in (1, 31 * 7, 31 * 500))
     assert [one for pair in pairs for one in compare([pair], 500, "pos")] == whole
-    few_probes = (pairs[0][0][:1], pairs[0][1])
-    assert compare([few_probes, pairs[1]], 500, "pos")[1] == whole[1]
-    with pytest.raises(ValueError, match="different sentences"):
-        compare([(pairs[0][0], pairs[0][1][:, 1:])])
 
 
 KEY = "pos", "mix", "clean"

@@ -1,18 +1,17 @@
-from itertools import compress, pairwise
+from itertools import compress
 
 import numpy as np
 import pytest
 import torch
-from probes.edge_world import Stored
+from probes.edge_world import LAYERS, WIDTH, make
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from bertshift.activations.store import Activations, writing
+from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.files import write_jsonl
 from bertshift.probes import structural
 from bertshift.probes.structural import Probe, Sentences, StructuralSettings, evaluate, fit, word_vectors
 from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS, block_of
-from bertshift.running.parts import PartCache
 from bertshift.seeds import seed_from
 
 CPU = torch.device("cpu")
@@ -104,19 +103,6 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
     assert torch.equal(single.best, probes[9].best)
 
 
-def test_planted_trees_are_found_whatever_the_axes():
-    rng = np.random.default_rng(0)
-    rotation = np.linalg.qr(rng.normal(size=(16, 16)))[0]
-    train, dev = (Sentences(*planted(rng, count, rotation), CPU) for count in (150, 40))
-    settings = StructuralSettings(rank=8, learning_rate=0.02)
-    probes = [Probe(kind, 0, 1, settings, torch.empty(16)) for kind in ("depth", "distance")]
-    fit(probes, train, dev, settings)
-    found = {(one.kind, measure): value for one, measure, value, *_ in evaluate(probes, dev)}
-    # Depths and distances have ties, which no prediction has: a perfect one reaches about 0.95 here.
-    assert min(found["distance", "spearman"], found["depth", "spearman"]) > 0.93
-    assert min(found["distance", "uuas"], found["depth", "root_accuracy"]) > 0.95
-
-
 def test_measures_without_a_block_are_those_of_the_other_sentences():
     vectors, rows = planted(np.random.default_rng(0), 45, np.eye(16))
     lengths = [len(one["heads"]) for one in rows]
@@ -131,59 +117,49 @@ def test_measures_without_a_block_are_those_of_the_other_sentences():
 
 @pytest.fixture
 def stored(tmp_path):
-    """24 sentences whose words have one to three pieces; the window has cut the last word of the first, which is in dev."""
+    """24 sentences of words of one to three pieces; the window has cut a word of the first, which is in dev."""
     rng = np.random.default_rng(0)
     rows = [row(random_heads(rng, 5 + i % 3), split) for i, split in enumerate(["dev", "train", "test"] * 8)]
-    pieces = [rng.integers(1, 4, len(one["words"])) for one in rows]
-    lengths = np.array([2 + sum(one) for one in pieces])
-    last = np.concatenate([np.cumsum(one) for one in pieces])
-    first = last - np.concatenate(pieces) + 1
-    first[4] = last[4] = -1
-    offsets = np.append(0, np.cumsum(lengths))
-    index = {
-        "token_ids": np.zeros(offsets[-1], np.int32), "special": np.zeros(offsets[-1], bool),
-        "segment": np.zeros(offsets[-1], np.uint8), "example_offsets": offsets,
-        "map_offsets": np.append(0, np.cumsum(lengths**2)), "example_ids": np.arange(24).astype(str),
-        "word_offsets": np.append(0, np.cumsum([len(one["words"]) for one in rows])),
-        "word_first": first.astype(np.int32), "word_last": last.astype(np.int32),
-    }  # fmt: skip
-    states = rng.normal(size=(2, offsets[-1], 6)).astype(np.float16)
-    with writing(tmp_path / "run.npz", index, 1, 6, dtype="float16") as writer:
-        for layer, values in enumerate(states):
-            for example, (a, b) in enumerate(pairwise(offsets)):
-                writer.hidden(layer, example, values[a:b])
-    write_jsonl(tmp_path / "trees.jsonl", rows)
-    return rows, tmp_path / "run.npz", tmp_path / "trees.jsonl", PartCache(tmp_path / "parts", "code")
+    words = [[f"w{word}" for word in rng.integers(40, size=len(one["words"]))] for one in rows]
+    made = make(tmp_path, words, pieces=3, dtype="float16", cut=4)
+    write_jsonl(made.sentences, rows)
+    return rows, made
 
 
 def test_words_are_the_means_of_their_pieces(stored):
-    _, path, *_ = stored
-    activations = Activations(path)
+    activations = Activations(stored[1].activations)
     found = word_vectors(activations, [3, 1])
     assert (found.dtype, len(found)) == (np.float16, 11)
     first, last = (
         int(ends[activations.word_offsets[1]]) for ends in (activations.word_first, activations.word_last)
     )
     start = activations.offsets[1]
-    pieces = [activations.hidden(layer)[start + first : start + last + 1].astype(float) for layer in (0, 1)]
+    pieces = [
+        activations.hidden(layer)[start + first : start + last + 1].astype(float)
+        for layer in range(LAYERS + 1)
+    ]
     # Behind the five words of example 3 the first of example 1.
     np.testing.assert_allclose(found[5], [one.mean(axis=0) for one in pieces], atol=2e-3)
 
 
 def test_from_a_file_to_the_table(stored, capsys):
-    rows, path, trees, kept = stored
+    rows, made = stored
+    trees, kept = made.sentences, made.kept
     settings = StructuralSettings(epochs=2, max_train=6, probe_seeds=2)
-    sources = {(1, 2): Stored(path)}
+    sources = {(1, 2): made.source}
     table = structural.probe("rte", sources, trees, settings, kept)
-    assert list(table)[-2 - BLOCKS :] == ["value", "n", *JACKKNIFE_COLUMNS] and len(table) == 2**5
-    assert set(table["layer"]) == {0, 1} and set(table["rank"]) == {6} and set(table["probe_seed"]) == {1, 2}
+    assert list(table)[-2 - BLOCKS :] == ["value", "n", *JACKKNIFE_COLUMNS] and len(table) == 3 * 2**4
+    assert set(table["layer"]) == {0, 1, 2} and set(table["rank"]) == {WIDTH}
+    assert set(table["probe_seed"]) == {1, 2}
     measures = [
         ("depth", "spearman"),
         ("depth", "root_accuracy"),
         ("distance", "spearman"),
         ("distance", "uuas"),
     ]
-    assert table.groupby(["kind", "measure"]).size().to_dict() == dict.fromkeys(measures, 8)
+    assert table.groupby(["kind", "measure"]).size().to_dict() == dict.fromkeys(measures, 12)
+    sentences = table["split"].map({"dev": 7, "test": 8})  # fewer than blocks
+    assert table[JACKKNIFE_COLUMNS].notna().sum(axis=1).equals(sentences)
     counted = table.groupby(["split", "measure"])["n"].unique()
     edges = sum(len(one["words"]) - 2 for one in rows if one["split"] == "test")
     assert counted["dev", "spearman"] == [7] and counted["test", "root_accuracy"] == [8]
@@ -195,8 +171,8 @@ def test_from_a_file_to_the_table(stored, capsys):
     table = structural.probe("rte", sources, trees, own, kept)
     assert set(table["probe_seed"]) == {2}  # that of the fine-tuning seed
 
-    with pytest.raises(UserError, match="rank is 7, but .* 6 dimensions"):
-        structural.probe("rte", sources, trees, StructuralSettings(rank=7), kept)
+    with pytest.raises(UserError, match="rank is 13, but .* 12 dimensions"):
+        structural.probe("rte", sources, trees, StructuralSettings(rank=13), kept)
     write_jsonl(trees, rows[1:])
     kept.remove()
     with pytest.raises(UserError, match="other sentences"):

@@ -29,16 +29,6 @@ def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers
     assert reached(x, ERROR, ERRORS, ANY).tolist() == (x + STEPS).tolist()
 
 
-@pytest.mark.parametrize(
-    ("value", "ends"), [(0.97, SHARE), (-0.3, CORRELATION), (2.5, POSITIVE), (-4.0, ANY)]
-)
-def test_a_distance_is_in_the_errors_that_lead_there(value, ends):
-    there = reached(value, ERROR, ERRORS / 10, ends)
-    assert distance(value, ERROR, there, ends) == pytest.approx(ERRORS / 10)
-    if np.isfinite(ends[0]):
-        assert distance(value, ERROR, ends[0], ends) == -np.inf
-
-
 def test_at_an_end_a_step_is_cut_there():
     """No scale has a place for an end: a layer that did not change has a similarity of 1 and no interval around it."""
     assert reached(1.0, 0.1, [-1, 0, 1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
@@ -61,7 +51,7 @@ def test_a_share_of_all_or_none_of_n_examples_reaches_wilsons_limit(unit, right)
     """Two errors away, in the unit of the value."""
     wilson = stats.binomtest(right, 150).proportion_ci(stats.norm.cdf(2) * 2 - 1, method="wilson")
     value, bounds = unit * right / 150, (0.0, float(unit))
-    found = reached(value, least_error(value, 150, ends), np.array([-2.0, 2.0]), ends)
+    found = reached(value, least_error(value, 150, bounds), np.array([-2.0, 2.0]), bounds)
     assert found == pytest.approx([unit * wilson.low, unit * wilson.high])
 
 
@@ -84,8 +74,8 @@ def test_an_interval_and_its_probabilities_lie_inside_the_range():
     t, scale = stats.t.ppf(0.975, 1), error / (mean * (1 - mean))
     assert (two.low, two.high) == pytest.approx(tuple(expit(logit(mean) + [-t * scale, t * scale])))
     above = stats.t.cdf((logit(mean) - logit(0.9)) / scale, 1)
-    ends = (0.0, 1.0), (-np.inf, two.low), (0.9, np.inf)
-    assert [two.probability(*each) for each in ends] == pytest.approx([1, 0.025, above])
+    bounds = (0.0, 1.0), (-np.inf, two.low), (0.9, np.inf)
+    assert [two.probability(*each) for each in bounds] == pytest.approx([1, 0.025, above])
     cells = np.array([values, [0.2, 0.4]]).T
     mixed = estimate(cells, bounds=(np.array([0.0, -np.inf]), np.array([1.0, np.inf])))
     assert mixed.high == pytest.approx([two.high, estimate(cells[:, 1]).high])

@@ -39,7 +39,7 @@ def svcca(x: Any, y: Any) -> float:
     al. 2017; Hao et al. 2020, section 4). It depends on the number of tokens: take 20 times the
     width. UserError for states that are not finite or do not vary, and where tokens are too few.
     """
-    return correlations.svcca(*_states(x, y))
+    return correlations.svcca(*_states(x, y))[correlations.HEADLINE]["value"]
 
 
 def cka(x: Any, y: Any) -> float:

@@ -170,8 +170,8 @@ def label_of(model: str) -> str:
     if is_pair(model):
         both = named_in(model)
         first, second = map(Name.of, both)
-        shared = first.said == second.said
-        return f"{label_of(str(replace(first, said='') if shared else first))}–{label_of(both[1])}"
+        shared = first.explicit_base == second.explicit_base
+        return f"{label_of(str(replace(first, explicit_base='') if shared else first))}–{label_of(both[1])}"
     if null := null_of(model):
         return f"{label_of(model_of(model))}, {NULL_WORDS[null]}"
     name = Name.of(model)

@@ -113,15 +113,14 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
     return found | {"google_mean98": 1 - google_mean(rho)}
 
 
-def svcca(x: np.ndarray, y: np.ndarray) -> float:
-    """Measure the SVCCA distance of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
-
-    Raises UserError where the tokens do not vary or are too few.
+def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, dict]:
+    """Measure the `rows` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens, by their
+    variants. Raises UserError where the tokens do not vary or are too few.
     """
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
     compared = Comparison.of(CenteredStates.of(x), CenteredStates.of(y))
-    return next(rows(compared))["value"]
+    return {row["variant"]: row for row in rows(compared)}
 
 
 def rows(compared: Comparison) -> Iterator[dict]:

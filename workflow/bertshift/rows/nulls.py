@@ -48,7 +48,7 @@ def model_of(name: str) -> str:
     """Name the model that a null belongs to; a model is itself."""
     own = Name.of(name)
     kept = tuple(variant for variant in own.variants if not variant.startswith((NOISE, MATCHED)))
-    return str(Name(own.stages, kept, own.said))
+    return str(Name(own.stages, kept, own.explicit_base))
 
 
 def with_matched(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

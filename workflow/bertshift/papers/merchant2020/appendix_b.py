@@ -54,7 +54,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         # More numbers would lie on each other.
         bounds = sorted({*curve["examples"].agg(["min", "max"])})
         axes.set(
-            title=title, xscale="log", xticks=ends, xticklabels=[f"{end:.0f}" for end in ends]
+            title=title, xscale="log", xticks=bounds, xticklabels=[f"{end:.0f}" for end in bounds]
         )
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_ylabel("F1 (points)" if place % ACROSS == 0 else "")

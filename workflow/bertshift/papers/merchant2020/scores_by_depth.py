@@ -90,7 +90,7 @@ def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, bounds=ranges.ANY
     """Average numbers, for each of `rows` or NaN, over the replicates that have them, as rows of
     panel `panel`. `failed` counts also the replicates that are left out."""
     rows = (
-        statistics.with_value(rows, np.nan, ends)
+        statistics.with_value(rows, np.nan, bounds)
         .assign(panel=panel, **found)
         .dropna(subset="value")
     )
@@ -106,11 +106,13 @@ def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
     the first model of a task."""
     entry = published["training"]
     facts = pd.DataFrame(entry["tasks"]).T.rename_axis("task").reset_index()
-    ends = complete.drop_duplicates("task")[["task", "series", "position", "layers"]].merge(
+    bounds = complete.drop_duplicates("task")[["task", "series", "position", "layers"]].merge(
         facts, on="task"
     )
-    low, high = (ends["value"] + sign * ends["plus_minus"] for sign in (-1, 1))
-    columns = ends[["series", "metric", "position", "layers", "value"]].assign(low=low, high=high)
+    low, high = (bounds["value"] + sign * bounds["plus_minus"] for sign in (-1, 1))
+    columns = bounds[["series", "metric", "position", "layers", "value"]].assign(
+        low=low, high=high
+    )
     return numbers.published(entry, published["paper"], panel="score", **columns.to_dict("list"))
 
 
