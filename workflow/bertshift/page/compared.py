@@ -52,7 +52,7 @@ def _published_once(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _anywhere(model: str) -> str:
     """Name a model, or two models, without checkpoints."""
-    return pair_name(*(str(replace(Name.of(name), said="")) for name in named_in(model)))
+    return pair_name(*(str(replace(Name.of(name), explicit_base="")) for name in named_in(model)))
 
 
 def _plain(names: Sequence[set]) -> dict[str, str]:

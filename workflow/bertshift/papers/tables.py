@@ -34,7 +34,9 @@ def grounded(wanted: Mapping) -> list[str]:
     names = map(Name.of, wanted["models"])
     return [
         f"results/grounding/{alone}.tsv"
-        for alone in dict.fromkeys(Name((name.task,), said=name.explicit_base) for name in names)
+        for alone in dict.fromkeys(
+            Name((name.task,), explicit_base=name.explicit_base) for name in names
+        )
     ]
 
 
