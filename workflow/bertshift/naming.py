@@ -112,8 +112,8 @@ class Name:
     """A model's name as it is spelled, in its parts: `stage(+stage)*(.variant)*[@base]`.
 
     What tables and figures know of a model. Only the configuration tells whether a stage is a task
-    or a checkpoint (`parse_model`). `explicit_base`: the checkpoint that the name ends with; empty for the
-    default one.
+    or a checkpoint (`parse_model`). `explicit_base`: the checkpoint that the name ends with; empty
+    for the default one.
     """
 
     stages: tuple[str, ...]

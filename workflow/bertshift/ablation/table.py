@@ -186,8 +186,8 @@ def tested(
     `predictions`. Every row has value and delta (to the model as it is). Rows of the headline also
     have p of "no difference" (exact McNemar where an example is right or wrong, else a paired
     bootstrap), q (Benjamini-Hochberg over all heads, or over all layers, of one variant) and
-    values without each block of examples (`blocks.JACKKNIFE_COLUMNS`). `others` counts further heads from
-    which these were chosen; for q, their p is taken as 1, the most it can be.
+    values without each block of examples (`blocks.JACKKNIFE_COLUMNS`). `others` counts further
+    heads from which these were chosen; for q, their p is taken as 1, the most it can be.
     """
     scores = [task.score(rows, said) for said in predictions.values()]
     table = pd.DataFrame(

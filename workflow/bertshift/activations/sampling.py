@@ -26,8 +26,8 @@ def sample_tokens(
     """Draw `count` tokens without replacement, pooled over all examples (all if there are no
     more): sorted positions.
 
-    special_tokens [N] bool, for example of `is_special_or_first`; `special`: whether they take part.
-    The draw depends on these and on `name` alone.
+    special_tokens [N] bool, for example of `is_special_or_first`; `special`: whether they take
+    part. The draw depends on these and on `name` alone.
     """
     eligible = np.arange(len(special_tokens)) if special else np.flatnonzero(~special_tokens)
     if count is None or count >= len(eligible):

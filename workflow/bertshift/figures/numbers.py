@@ -143,8 +143,8 @@ def trained(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
 
 def means(rows: pd.DataFrame, by: list[str], group_by: list[str]) -> pd.DataFrame:
     """Average over replicates by `by`, with the sources of each mean. Runs may differ between
-    groups of `group_by`, which are among `by`. Runs that failed to train are counted (`runs_of`, by
-    `group_by`) and left out, unless all failed."""
+    groups of `group_by`, which are among `by`. Runs that failed to train are counted (`runs_of`,
+    by `group_by`) and left out, unless all failed."""
     rows = _in_groups(rows, group_by)
     return _with_sources(
         statistics.summarise(trained(rows, group_by), by, group_by), rows, group_by, group_by

@@ -18,8 +18,8 @@ NATS = (0.0, math.log(2))  # of a divergence of two distributions from their mea
 class Shown:
     """A line of the page: the rows of a metric's table that it has.
 
-    null: the variant of what unrelated models give; is_similarity: whether 1 is no change, so that change
-    is 1 minus the value.
+    null: the variant of what unrelated models give; is_similarity: whether 1 is no change, so that
+    change is 1 minus the value.
     """
 
     title: str

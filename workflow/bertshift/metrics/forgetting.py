@@ -197,10 +197,11 @@ def forgetting(
 
     Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram`
     and `forgotten`, which is model minus parent, have one at the last layer of the model. sd is
-    the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have the value
-    without each block of inputs. Metric weights_moved: as of `moved`. `parent` is the folder of
-    the run's checkpoint; corpus: what the checkpoint was trained on, where it is at hand. Raises
-    UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
+    the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have
+    the value without each block of inputs. Metric weights_moved: as of `moved`. `parent` is the
+    folder of the run's checkpoint; corpus: what the checkpoint was trained on, where it is at
+    hand. Raises UserError for a checkpoint without a head or, unless it is a decoder, without a
+    mask.
     """
     tables, parents = [], {}
     for number, run in enumerate(runs, 1):

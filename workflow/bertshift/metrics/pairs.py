@@ -82,8 +82,8 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
 
 
 def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.JACKKNIFE_COLUMNS from each row's
-    `jackknife`, if any.
+    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.JACKKNIFE_COLUMNS from each
+    row's `jackknife`, if any.
 
     Raises UserError for no rows, which is so where every layer was left out, and for rows without
     a column.

@@ -80,9 +80,9 @@ def rows(compared: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[di
 
     orders: permutations [n] of the reference's tokens. The mean of their distances is what
     unrelated states would have: a row `<variant>_null`, whose sd is that between permutations.
-    `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there is
-    none; of nulls, which no text decides, it is empty. k counts directions compared: those of 99 %
-    of the variance for SVCCA and PWCCA, also without a block (see `svcca.rows`), else all.
+    `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there
+    is none; of nulls, which no text decides, it is empty. k counts directions compared: those of
+    99 % of the variance for SVCCA and PWCCA, also without a block (see `svcca.rows`), else all.
     """
     moments = compared.moments
     principal = moments.principal()

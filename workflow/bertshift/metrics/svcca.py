@@ -114,8 +114,8 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, dict]:
-    """Measure the `rows` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens, by their
-    variants. Raises UserError where the tokens do not vary or are too few.
+    """Measure the `rows` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens, by
+    their variants. Raises UserError where the tokens do not vary or are too few.
     """
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
@@ -127,8 +127,8 @@ def rows(compared: Comparison) -> Iterator[dict]:
     """Yield rows of `distances` and of what unrelated states would give, `<variant>_null`; the
     headline comes first.
 
-    `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there is
-    none; nulls, which no text decides, have none. As many directions are kept there as of all
+    `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there
+    is none; nulls, which no text decides, have none. As many directions are kept there as of all
     tokens: a jackknife of a number that jumps, as at another cut, is too wide. Raises UserError
     where tokens are too few.
     """

@@ -52,9 +52,9 @@ def measure(
 
     Variants of metric "pattern_share": "classified", the classifier's answers, as published;
     "corrected" for its errors (`quantification.corrected`); "proposed", the rule alone, without a
-    classifier. The columns blocks.JACKKNIFE_COLUMNS have the same without each block of inputs (see
-    `share_rows`); n counts inputs, `maps` their maps. predictions: the labelled maps with their
-    cross-validated answers, as `scores` takes them.
+    classifier. The columns blocks.JACKKNIFE_COLUMNS have the same without each block of inputs
+    (see `share_rows`); n counts inputs, `maps` their maps. predictions: the labelled maps with
+    their cross-validated answers, as `scores` takes them.
 
     Metric "pattern_map": variant "most_confident", of each class the map to which the classifier
     gives it with the highest probability (`value`), be it less than another's; "one_input", of the

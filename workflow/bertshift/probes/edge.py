@@ -226,8 +226,8 @@ def probe(
     Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by
     scores.counts_key. F1 is in [0, 1]; `control` is the same probe's on its control task,
     `selectivity` the difference; n test targets, train records, dropped targets (of all splits).
-    The columns blocks.JACKKNIFE_COLUMNS have F1 without each block of the task's test sentences, by the same
-    probe. Raises UserError as `read_task` and `load_examples` do.
+    The columns blocks.JACKKNIFE_COLUMNS have F1 without each block of the task's test sentences,
+    by the same probe. Raises UserError as `read_task` and `load_examples` do.
     """
     rows = read_rows(sentences)
     task = cache(

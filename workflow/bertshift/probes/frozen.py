@@ -59,8 +59,8 @@ def frozen(
     max_train: int | None = None,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """Tabulate the rows of `replicate` for each encoder that models of a task start from, with
-    values without each block of examples (`blocks.JACKKNIFE_COLUMNS`), and count the examples used of each
-    split.
+    values without each block of examples (`blocks.JACKKNIFE_COLUMNS`), and count the examples used
+    of each split.
 
     `task` is an entry of the configuration's tasks with its name, of kind classification or
     regression. `starts`: {folder: {init, seed, heads}}, where `heads` are the seeds of the

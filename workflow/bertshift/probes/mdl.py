@@ -104,15 +104,16 @@ def describe(
     kept: PartCache,
     variant: str = "mix",
 ) -> pd.DataFrame:
-    """Compute the online code of every task's training labels, for every replicate and probe seed.
+    """Compute the online code of every task's training labels, for every replicate and probe
+    seed.
 
     Arguments are as for `edge.probe`. A part of the work is one portion: the probes that are
     trained on it. Returns a table of COLUMNS. quantity: codelength, uniform (bits of the n coded
     targets), compression (portion 1), and f1 on the n test targets after training on `portion`,
     `examples` records, of the probe that codes the next block: the likeliest label, or all with p
-    > 0.5 where a target may have several. The columns blocks.JACKKNIFE_COLUMNS have the same without each
-    block of sentences, by the same probes; a code's length is then that of the other targets,
-    scaled to n targets.
+    > 0.5 where a target may have several. The columns blocks.JACKKNIFE_COLUMNS have the same
+    without each block of sentences, by the same probes; a code's length is then that of the other
+    targets, scaled to n targets.
     """
     rows = read_rows(sentences)
     task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name)))

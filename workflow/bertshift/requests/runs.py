@@ -173,8 +173,8 @@ def numbers_of(run: Run, reference: Run) -> dict[str, int]:
 def pairwise_inputs(
     reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping
 ) -> Request:
-    """Ask for what `table_inputs` asks for, of a table that compares each replicate of `model` with an
-    earlier run, of `reference`."""
+    """Ask for what `table_inputs` asks for, of a table that compares each replicate of `model`
+    with an earlier run, of `reference`."""
     compared = [
         {"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs
     ]

@@ -61,8 +61,8 @@ def slices(block: np.ndarray, blocks: int) -> list[slice]:
 
 
 def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
-    """Build the columns JACKKNIFE_COLUMNS from the values without each block, at most 20 of them in each
-    row."""
+    """Build the columns JACKKNIFE_COLUMNS from the values without each block, at most 20 of them
+    in each row."""
     found = np.full((len(rows), len(JACKKNIFE_COLUMNS)), np.nan)
     for place, row in zip(found, rows, strict=True):
         place[: len(row)] = row
@@ -101,8 +101,8 @@ def interval(
     value: np.ndarray, without: np.ndarray, bounds=ranges.ANY, examples=np.nan
 ) -> tuple[np.ndarray, np.ndarray]:
     """Calculate low and high [...], the two-sided 95 % t interval of `value` with B - 1 degrees of
-    freedom, inside a range with these `bounds`. `examples` are how many the value is a share of, if
-    it is one."""
+    freedom, inside a range with these `bounds`. `examples` are how many the value is a share of,
+    if it is one."""
     error, blocks = jackknife(without)
     error = np.maximum(error, ranges.least_error(value, examples, bounds))
     errors = distributions.t.ppf((1 + LEVEL) / 2, np.where(blocks > 1, blocks - 1, 1))
@@ -112,9 +112,9 @@ def interval(
 
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
-    """Write a table with the columns JACKKNIFE_COLUMNS (absent ones are NaN) as a TSV that has `low` and
-    `high` after the number that they are `of` instead, and the columns as float64 [rows, BLOCKS]
-    beside it. The same table gives the same bytes."""
+    """Write a table with the columns JACKKNIFE_COLUMNS (absent ones are NaN) as a TSV that has
+    `low` and `high` after the number that they are `of` instead, and the columns as float64 [rows,
+    BLOCKS] beside it. The same table gives the same bytes."""
     without = table.reindex(columns=JACKKNIFE_COLUMNS).to_numpy(np.float64)
     shown = table.drop(columns=[*IN_MEMORY, "low", "high"], errors="ignore")
     place, measured = shown.columns.get_loc(of) + 1, of == "value"
@@ -142,8 +142,8 @@ def _write(path: str | os.PathLike, table: pd.DataFrame, without: np.ndarray) ->
 
 
 def read_with_blocks(path: str | os.PathLike) -> pd.DataFrame:
-    """Read a table with its columns IN_MEMORY; JACKKNIFE_COLUMNS are NaN where no blocks stand beside it.
-    Raises UserError where the blocks are of another table."""
+    """Read a table with its columns IN_MEMORY; JACKKNIFE_COLUMNS are NaN where no blocks stand
+    beside it. Raises UserError where the blocks are of another table."""
     table, beside = read_tsv(path), blocks_beside(str(path))
     without = _read(beside) if os.path.exists(beside) else np.full((len(table), BLOCKS), np.nan)
     if without.shape != (len(table), BLOCKS):

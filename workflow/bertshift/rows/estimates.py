@@ -42,8 +42,9 @@ NONE, REPLICATES, INPUTS, BOTH = (
 @dataclass(frozen=True)
 class Estimate:
     """A mean over `replicates`, its standard error, and an interval of one of the kinds above. The
-    numbers are arrays where replicates are arrays, and NaN where there is no interval. `variance_components` are
-    (share of the variance, degrees of freedom), `bounds` those of the number's range."""
+    numbers are arrays where replicates are arrays, and NaN where there is no interval.
+    `variance_components` are (share of the variance, degrees of freedom), `bounds` those of the
+    number's range."""
 
     mean: float | np.ndarray
     error: float | np.ndarray

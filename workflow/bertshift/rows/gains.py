@@ -59,7 +59,8 @@ def gain_table(
 
 def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[dict]:
     """Yield a row for each score: value, before (the other's value), delta, and p of "no
-    difference" on the same examples. `jackknife` has the delta without each block of these examples.
+    difference" on the same examples. `jackknife` has the delta without each block of these
+    examples.
 
     p is from an exact McNemar test where an example is right or wrong, else from a paired
     bootstrap. Of `n` examples `changed` are predicted otherwise, `gained` are right in `run` alone

@@ -136,9 +136,9 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     Replicates are those of the same `group_by`, which are among `by`.
 
     A replicate's value is the mean of its rows, and so are its values without each block
-    (`blocks.JACKKNIFE_COLUMNS`), if the table has them. The interval lies in the range that the columns
-    `ranges.ENDS` name, if there are any; the column `ranges.SHARE_OF` has the number of examples
-    that the value is a share of.
+    (`blocks.JACKKNIFE_COLUMNS`), if the table has them. The interval lies in the range that the
+    columns `ranges.ENDS` name, if there are any; the column `ranges.SHARE_OF` has the number of
+    examples that the value is a share of.
     """
     columns = [*by, "value", "low", "high", "each", "replicates", "unit", "interval"]
     rows = with_replicates(table, group_by).dropna(subset=by)
