@@ -30,8 +30,8 @@ CATALOGUES = {
 }
 # Values that several keys of a file share, as YAML's anchors; nothing else reads them.
 ANCHORS = "anchors"
-# What the rows of a task's data set must be, and the key of the data set that says what a label
-# is.
+# The kinds of rows that a task's data set may have, and the key of the data set that describes
+# labels.
 _ROWS_OF = {
     "classification": (("sentence", "pair"), "labels"),
     "regression": (("sentence", "pair"), "range"),
@@ -41,7 +41,7 @@ _ROWS_OF = {
 }
 # Mistakes in a name or a word, by what they are found in.
 _HARMLESS = {"additionalProperties": dict, "enum": str, "pattern": str}
-# Of these siblings only one can hold: setting one replaces the other of the scale below it.
+# Only one of these siblings can hold: setting one replaces the other of the scale below it.
 _ALTERNATIVES = [("pretrain", "checkpoints")]
 
 

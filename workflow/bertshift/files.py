@@ -13,7 +13,7 @@ from bertshift.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a table's values are without each of at most so many blocks of inputs stands beside it
+# Leave-one-block-out values, for at most so many blocks of inputs, are stored next to each table
 # (`rows.blocks`).
 BLOCKS = 20
 BLOCKS_ENDING = ".blocks.npy"

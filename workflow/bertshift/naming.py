@@ -78,8 +78,8 @@ VARIANTS = {
         r"lora(?P<rank>[1-9]\d*)",
         ("lora8",),
         "trains low-rank adapters of rank 8 beside frozen weights, and adds them to these",
-        # Of published checkpoints the configuration may not know the width: then the job says what
-        # is too much.
+        # The configuration may not know the width of a published checkpoint: then the job says
+        # what is too much.
         {"rank": lambda shape: (1, shape.get("width", sys.maxsize))},
     ),
     "carry": Kind(

@@ -1,5 +1,5 @@
-"""What is left of all figures, and what it will take: `make plan`. The options are snakemake's.
-Dry runs tell the jobs, config/costs.yaml tells what a job of each rule takes."""
+"""The jobs left of all figures, and how long they will take: `make plan`. The options are
+snakemake's. Dry runs tell the jobs, config/costs.yaml tells what a job of each rule takes."""
 
 import argparse
 import math
@@ -66,7 +66,7 @@ def jobs_of(printed: str) -> dict[str, Job]:
 
 
 class Estimate:
-    """What jobs take by the table of costs, before anything has run."""
+    """The costs of jobs by the table of costs, before anything has run."""
 
     def __init__(self, config: Mapping, table: Mapping, has_gpu: bool):
         self.config, self.table, self.has_gpu = config, table, has_gpu

@@ -43,7 +43,7 @@ def seeds_of(model: Model, config: Mapping) -> int:
     return config["tasks"][model.task].get("seeds") or config["bases"][model.base]["seeds"]
 
 
-# What to write where a pretraining run, or any run, is missing.
+# The advice where a pretraining run, or any run, is missing.
 MORE_CHECKPOINTS = "list more 'checkpoints' (or raise 'pretrain.runs')"
 MORE_RUNS = f"{MORE_CHECKPOINTS}, or raise 'seeds'"
 

@@ -1,4 +1,4 @@
-"""What a user may have meant: the known names that are most like what is written."""
+"""Suggestions for a misspelt name: the known names that are most like it."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

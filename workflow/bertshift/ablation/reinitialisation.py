@@ -1,4 +1,4 @@
-"""What re-initialising one head before fine-tuning does to the score, beside what another seed
+"""The effect on the score of re-initialising one head before fine-tuning, beside what another seed
 does."""
 
 import numpy as np

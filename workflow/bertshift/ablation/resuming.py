@@ -94,8 +94,8 @@ class ResumingEncoder(nn.Module):
 
 
 class _States:
-    """What a head may ask of an encoder, computed only when it asks: BERT's pooler needs [CLS]
-    alone of the last layer."""
+    """The outputs that a head may ask of an encoder, computed only when it asks: BERT's pooler
+    needs [CLS] alone of the last layer."""
 
     def __init__(self, batch: "_Batch", ablation: Ablation | Restored, means: Tensor | None):
         self._batch, self._ablation, self._means = batch, ablation, means

@@ -1,4 +1,4 @@
-"""What `bertshift.compare` gives."""
+"""The result of `bertshift.compare`."""
 
 import warnings
 from collections.abc import Mapping

@@ -23,8 +23,8 @@ LICENCE = (
     " Corpus"
 )
 WORDS, ELEMENT_WORDS, NEAR = 12, 3, 2
-# What NLTK's reader opens: these, and below them every frame and lexical unit, but none of the
-# full texts.
+# Files that NLTK's reader opens: these, and below them every frame and lexical unit, but none of
+# the full texts.
 INDEXES = ["frRelation.xml", "frameIndex.xml", "fulltextIndex.xml", "luIndex.xml", "semTypes.xml"]
 MEMBER = re.compile(rf"(?:.*/)?((?:frame|lu)/[^/]+\.xml|{'|'.join(map(re.escape, INDEXES))})")
 PROGRESS_SECONDS = 5

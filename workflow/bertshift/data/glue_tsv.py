@@ -7,7 +7,7 @@ from pathlib import Path
 from bertshift.data.text_file import check_columns, read_cells, read_table
 from bertshift.errors import UserError
 
-# What `float` takes is more: 3_8, or digits of other scripts.
+# `float` takes more: 3_8, or digits of other scripts.
 NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 
 

@@ -52,7 +52,7 @@ def _with_retries(hub: Mapping, cache: Path | None) -> tuple:
     for attempt in range(ATTEMPTS):
         _wait(attempt)
         try:
-            # What a failed attempt left in the cache may be what made it fail.
+            # Files that a failed attempt left in the cache may have made it fail.
             return _fetch(hub, cache, force=attempt > 0)
         except (DatasetNotFoundError, DataFilesNotFoundError) as error:
             raise UserError(

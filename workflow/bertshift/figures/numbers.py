@@ -27,7 +27,7 @@ VALUES = [
     *ORIGIN,
     "table",
 ]
-# Of a figure over layers and heads.
+# Columns of a figure over layers and heads.
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "head", *VALUES]
 WHOLE = {
     "layer",

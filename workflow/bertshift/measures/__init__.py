@@ -1,4 +1,4 @@
-"""What is known of each metric of two models, apart from how it is computed: a record each, in the
+"""Each metric of two models, apart from how it is computed: a record each, in the
 module of its name.
 
 Rules, figures, the page and the plan are made from these records. No module imports a record by

@@ -1,4 +1,4 @@
-"""What a record says of a metric of two models."""
+"""The record of a metric of two models."""
 
 import math
 from collections.abc import Mapping

@@ -94,7 +94,7 @@ def losses(
     def computed(batch: list[int]) -> tuple[np.ndarray, list[np.ndarray]]:
         at = places(offsets, batch)
         chosen = number[at]
-        # What predicts a word stands in its place, or in the one before.
+        # A word is predicted from its own place, or from the one before.
         reads = chosen >= 0 if mask is not None else np.roll(chosen, -1, axis=1) >= 0
         inputs = model_inputs(
             encoder.device, input_ids=shown[at], token_type_ids=index["segment"][at]

@@ -213,7 +213,7 @@ def _of_states(x: _Layer, y: _Layer) -> dict[str, float]:
 
 
 class Behaviour:
-    """What a run does on the development set: `outputs` [examples, classes] probabilities, or
+    """A run's behaviour on the development set: `outputs` [examples, classes] probabilities, or
     [examples] numbers of a regression, in float64; and its headline `score`."""
 
     def __init__(self, outputs: np.ndarray, score: float):

@@ -215,7 +215,7 @@ class Representation:
 
 @dataclass(frozen=True)
 class Moments:
-    """What measures are functions of, for n tokens of two models.
+    """The numbers that measures are functions of, for n tokens of two models.
 
     xx, xy, yy: X'X, X'Y, Y'Y of the centred states. What not every measure needs is computed when
     it is asked for: squares(), squared lengths [n] of both sides' rows, and principal(), both

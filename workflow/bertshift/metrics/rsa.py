@@ -76,7 +76,7 @@ def similarity_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
 
 
 class OwnSums(NamedTuple):
-    """Of one model, sums of cos and of cos^2 over the pairs of all tokens, then of those outside
+    """One model's sums of cos and of cos^2 over the pairs of all tokens, then of those outside
     each block: [1 + blocks] each."""
 
     cosines: np.ndarray

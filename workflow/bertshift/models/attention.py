@@ -21,7 +21,7 @@ NAME = "bertshift"
 
 
 class Edit:
-    """What to do with attention in a forward pass; this one does nothing.
+    """An action on attention in a forward pass; this one does nothing.
 
     Layers count from 1, in the order in which they run. `tokens` [examples, tokens] is 1 for real
     tokens, or None where all are. A method gets the number of the layer, and returns what shall

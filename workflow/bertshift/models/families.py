@@ -1,4 +1,4 @@
-"""What differs between families of transformers: where their layers, projections and norms are.
+"""Differences between families of transformers: where their layers, projections and norms are.
 
 One row a family. Imports neither torch nor transformers; what a row means for a model is in
 `family`.

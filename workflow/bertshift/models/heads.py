@@ -1,4 +1,4 @@
-"""What stands on top of the encoder for one task."""
+"""The head on top of the encoder, for one task."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class LinearHead(nn.Module):
 
     @property
     def outputs(self) -> str:
-        """What the head puts out, in words; alike where one head can take another's place."""
+        """The head's output, in words; equal where one head can take another's place."""
         return f"{self.head.out_features} outputs of width {self.head.in_features}"
 
     def states(self, **inputs: Tensor | None) -> Tensor:

@@ -111,7 +111,7 @@ class Layers:
 
     @property
     def mask(self) -> Tensor | None:
-        """What is added to the logits of attention, in layers built as BERT's."""
+        """The term added to the logits of attention, in layers built as BERT's."""
         more, named = self.given[0]
         return named.get("attention_mask", more[0] if more else None)
 

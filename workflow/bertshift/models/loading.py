@@ -73,7 +73,7 @@ HUB_PATTERNS = [
 MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
 # The first TensorFlow conversions call LayerNorm's parameters gamma and beta.
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
-# What DataParallel and torch.compile write in front of a model's own names.
+# Prefixes that DataParallel and torch.compile write in front of a model's own names.
 WRAPPED = re.compile(r"^(module\.|_orig_mod\.)+|(?<=\.)_orig_mod\.")
 # Keys of config.json that say how a model hands out what it computes: by name, and for all tokens
 # at a time.

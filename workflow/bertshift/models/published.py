@@ -19,7 +19,7 @@ ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 OTHER_FRAMEWORKS = {"tf_model*.h5": "from_tf", "flax_model*.msgpack": "from_flax"}
 GOOGLES = "*.ckpt.index"  # TensorFlow's own form, in which Google published BERT
-# What the families of `families` call their sizes.
+# The names that the families of `families` have for their sizes.
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
 HEADS = ("num_attention_heads", "n_head", "n_heads")
 WIDTH = ("hidden_size", "n_embd", "dim")

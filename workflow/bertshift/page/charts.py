@@ -1,5 +1,5 @@
-"""What of a figure's table a reader can explore: values over layers, and maps of layers and
-heads."""
+"""The charts of a figure's table that a reader can explore: values over layers, and maps of layers
+and heads."""
 
 from collections.abc import Mapping, Sequence
 
@@ -46,7 +46,7 @@ NAMES_MODELS = ("series", "panel", "model")
 NULL, MAJORITY = "_null", "majority"
 ALIKE = {"crop", "padded"}  # 1 is no change: less is drawn darker
 OVER = ("layer", "position", "head")
-# What a row is: a measurement, the paper's number, a null or a baseline beside it.
+# The role of a row: a measurement, the paper's number, a null or a baseline beside it.
 OURS, PUBLISHED, BESIDE = range(3)
 
 WORDS = {
@@ -157,7 +157,7 @@ def chart(
         rows = rows[(rows["role"] != BESIDE) | (rows[line].fillna("").map(null_of) == "")]
     if not (rows["role"] == OURS).any():
         return None
-    # Of the rows that are left, more columns may follow from others.
+    # In the rows that are left, more columns may follow from others.
     choices = [
         _choice(key, rows[rows["role"] == OURS]) for key in _kept(rows[rows["role"] == OURS], line)
     ]

@@ -1,5 +1,5 @@
-"""What the page shows, as JSON can hold it: figures, claims, pairs of models, and what all of them
-were made from."""
+"""The contents of the page, as JSON can hold them: figures, claims, pairs of models, and what all
+of them were made from."""
 
 import base64
 import io

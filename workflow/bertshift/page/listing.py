@@ -9,7 +9,7 @@ from bertshift.figures import numbers
 from bertshift.page.charts import DIMENSIONS, in_words, shown
 
 ARCHIVE = "archive"
-# What a table says of a number; the other columns say which number it is.
+# Columns about a number; the other columns say which number it is.
 SAID = {
     *numbers.VALUES,
     *numbers.NUMBERS,

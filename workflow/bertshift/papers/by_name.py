@@ -1,4 +1,4 @@
-"""What the package of a paper holds, found by the paper's name, so that a job imports no other
+"""The contents of a paper's package, found by the paper's name, so that a job imports no other
 paper.
 
 The `__init__` of `bertshift.papers.<paper>` has NAME and FIGURES, its `claims` has CLAIMS, its

@@ -1,4 +1,4 @@
-"""What is said of one figure of a paper."""
+"""One figure of a paper: title, tables, caption."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -9,8 +9,8 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.patterns.classes import CLASSES, FEATURES, PERSON, PLACE, PROPOSED, SOURCES
 
-# What a map's features may move by, on another machine, before it is another map than the one that
-# was looked at.
+# A map's features may move by so much on another machine before it is another map than the one
+# that was looked at.
 MOVED = 0.05
 
 

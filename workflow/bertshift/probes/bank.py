@@ -34,7 +34,7 @@ from bertshift.tasks.inference import best_device
 PROGRESS_SECONDS = 5
 # Records of a forward pass that keeps nothing for a backward pass, in training batches.
 EVALUATED_AT_ONCE = 4
-# Of a score, above its level, not to be on a plateau, on which the learning rate falls.
+# Minimum improvement for the learning-rate scheduler.
 PLATEAU = 1e-4
 
 
@@ -128,7 +128,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Objective:
-    """What probes minimise and are chosen by; all for logits and gold labels (0. or 1.) [K, T, C].
+    """The loss that probes minimise, and the score they are chosen by; all for logits and gold
+    labels (0. or 1.) [K, T, C].
 
     loss: -> [K], a mean over targets; statistics: -> [K, T, m], to be summed over targets; score:
     sums [K, m] -> [K], higher is better.

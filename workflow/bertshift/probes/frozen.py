@@ -1,5 +1,5 @@
-"""What an encoder that is not fine-tuned gives a task, under heads that are not trained and under
-linear probes.
+"""The score of an encoder that is not fine-tuned for a task, under heads that are not trained and
+under linear probes.
 
 Kovaleva et al. 2019, Table 1, column "pre-trained", is the score of one such head: a draw.
 """

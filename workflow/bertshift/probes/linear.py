@@ -10,7 +10,8 @@ from scipy.special import log_softmax
 
 from bertshift.seeds import seed_from
 
-# Of L2, strongest first, for features of unit variance and a loss that is a mean over examples.
+# Strengths of L2, strongest first, for features of unit variance and a loss that is a mean over
+# examples.
 STRENGTHS = tuple(10.0**power for power in range(1, -6, -1))
 HELD_OUT = 5  # one in so many examples chooses the strength
 # Strengths without a better loss before weaker ones, which take longest, are left out.

@@ -189,7 +189,7 @@ def deltas(
             ("edge_probe_delta", model, reference, task, *cell, one.delta, one.p, n)
             for cell, one in zip(cells, found, strict=True)
         ]
-        # Of each model the mean over its probe seeds.
+        # For each model, the mean over its probe seeds.
         means = ([f1_without(side).mean(axis=0) for side in sides] for sides in counted)
         without += [own - other for own, other in means]
     if not rows:

@@ -182,7 +182,7 @@ class SpanTokens:
         keys, self._members = np.unique(owner * width + inside, return_inverse=True)
         self.tokens = keys % width
         self._first_token = np.searchsorted(keys // width, records)
-        # Of each side: its tokens, None for all, and where a record's begin.
+        # For each side: its tokens, None for all, and where a record's begin.
         self._own = [(None, self._first_token)]
         if self.sides > 1:
             side = np.repeat(np.tile(np.arange(self.sides), len(targets.record)), sizes)

@@ -105,7 +105,7 @@ def spanning_trees(lengths: np.ndarray) -> np.ndarray:
     edges = np.zeros((k, n, n), bool)
     outside = np.ones((k, n), bool)
     outside[:, :1] = False
-    # Of each word outside: its edge to the tree, and whereto.
+    # For each word outside: its edge to the tree, and whereto.
     nearest = rank[:, 0]
     via = np.zeros((k, n), int)
     for _ in range(n - 1):

@@ -178,7 +178,7 @@ def compare_archives(
     out, papers = _folder(out or Path("_and_".join(names))), judged.read(claims)
     with tempfile.TemporaryDirectory() as below:
         folders, options = [Path(below) / str(place) for place in range(2)], _options(configfile)
-        # Of both before either is drawn, which takes minutes.
+        # Both are read before either is drawn, which takes minutes.
         configs = [
             redraw.prepare(path, folder, options, only) for path, folder in zip(paths, folders)
         ]

@@ -1,4 +1,4 @@
-"""What two archives say of the same claims and figures, both drawn and decided by the program of
+"""Two archives side by side: their claims and figures, both drawn and decided by the program of
 today."""
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What goes into the archive of a run: what others need to read it, check it and make it again."""
+"""The contents of an archive: what others need to read a run, check it and make it again."""
 
 import os
 import re
@@ -32,7 +32,7 @@ PROGRAM = [
 CLAIMS = "results/claims"
 # Licences that let others have the inputs. Of the others a reader gets numbers alone.
 OPEN = re.compile(r"(CC0|CC BY|OANC)(?!.*terms).*")
-# Of the files in its folders.
+# Endings of the files in its folders.
 KINDS = {
     ".py",
     ".smk",

@@ -1,4 +1,4 @@
-"""What an archive is, for machines: RO-Crate 1.1 metadata with the terms of Workflow Run Crate
+"""An archive described for machines: RO-Crate 1.1 metadata with the terms of Workflow Run Crate
 0.5.
 
 https://www.researchobject.org/workflow-run-crate/profiles/workflow_run_crate: the workflow is the

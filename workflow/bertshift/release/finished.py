@@ -1,4 +1,4 @@
-"""What a run has made, and whether it is finished, by Snakemake's own account."""
+"""The files that a run has made, and whether it is finished, as Snakemake sees it."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def made(summary: str) -> list[str]:
     files = [row.split("\t") for row in rows.splitlines()[1:]]
     left = {name: status for name, *_, status, plan in files if plan != DONE}
     if left:
-        # What a reader knows best comes first.
+        # The file that a reader knows best comes first.
         first = min(
             left,
             key=lambda name: (not name.startswith("results/figures/"), left[name] != "missing"),

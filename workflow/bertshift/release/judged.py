@@ -22,7 +22,7 @@ COPIES = f"of {PUBLISHED.format(paper='<paper>')} or of the claims.py beside it"
 
 @dataclass(frozen=True)
 class Papers:
-    """What is decided, and with which file of the paper: a reader's own, by paper, or else the
+    """The claims to decide and the paper's file for each: a reader's own, by paper, or else the
     program's."""
 
     files: Mapping[str, Path] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the tables of an archive and those of a rerun differ in."""
+"""Differences between the tables of an archive and those of a rerun."""
 
 import io
 from collections.abc import Iterator, Mapping

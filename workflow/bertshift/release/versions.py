@@ -1,5 +1,5 @@
-"""What the tables of released versions lack that those of today have: the one list of it, and what
-stands in its place.
+"""Columns that the tables of released versions lack: the one list of them, and what stands in
+their place.
 
 A new column that figures read needs a line here, and the version that came before it an archive in
 tests/release/archives.

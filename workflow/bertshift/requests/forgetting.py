@@ -1,4 +1,4 @@
-"""What fine-tuned models forgot, by the heads of their checkpoints."""
+"""How much fine-tuned models forgot, by the heads of their checkpoints."""
 
 from collections.abc import Mapping
 

@@ -8,7 +8,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_object
 from bertshift.naming import parse_model, parse_variant, shape_of
 
-# Where the configuration has neither: all BERTs have heads of 64, and about so many word pieces.
+# Defaults for published checkpoints: all BERTs have heads of 64, and about so many word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
 # Counts in a checkpoint's config.json, by the configuration's names.
 COUNTS = {"layers": "num_hidden_layers", "heads": "num_attention_heads"}

@@ -1,5 +1,5 @@
-"""What one model scores more than another of the same task, replicate by replicate, tested on the
-examples."""
+"""How much more one model scores than another of the same task, replicate by replicate, tested on
+the examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ RIGHT_OR_WRONG = ("accuracy", "exact_match")
 
 
 class Scored(NamedTuple):
-    """What fine-tuning left of one run: its scores.json and its predictions.tsv."""
+    """The results of one run: its scores.json and its predictions.tsv."""
 
     scores: Mapping
     predictions: pd.DataFrame

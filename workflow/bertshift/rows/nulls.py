@@ -27,7 +27,7 @@ from bertshift.naming import Name, seed_and_draw
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 NOISE, MATCHED = "noise", "matched"
-# What tells curves over layers of one table apart.
+# Columns that tell curves over layers of one table apart.
 CURVE = ["metric", "measure", "tokens", "stimuli", "variant"]
 # Which differ where a measure compares every layer with every layer.
 PLACE = [

@@ -25,11 +25,11 @@ ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of i
 # In memory, a column with the number of examples that `value` is a share of, or NaN.
 SHARE_OF = "share_of"
 Z = 2  # of Wilson's interval of 95 %
-# Of the range's width, and in numbers without a width: nearer to an end is at the end.
+# A share of the range's width, or a number where it has none: nearer to an end is at the end.
 AT_END = 1e-12
 # Two replicates, one of them at an end, have an error as large as their distance from it.
 BEYOND = 1 + 1e-9
-# What tells measures of one name apart, in the order in which it is looked for.
+# Columns that tell measures of one name apart, in the order in which they are looked for.
 KINDS = ["variant", "measure", "quantity", "score"]
 
 SCORES: Mapping[str, Range] = {

@@ -12,7 +12,7 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import estimate
 
 POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
-# What a replicate's name begins with, and what it is.
+# The beginning of a replicate's name, and the unit that it is.
 UNITS = {
     "init": "pretraining run",
     "seed": "seed",

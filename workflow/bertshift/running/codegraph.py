@@ -10,9 +10,9 @@ from bertshift.files import remembered, write_json
 # The folder of the library, and the packages there that count.
 LIBRARY = Path(__file__).parents[2]
 PACKAGES = ("bertshift", "demo_world")
-# What a driver has read for digests, within the folder where it runs.
+# The modules that a driver has read for digests, within the folder where it runs.
 KEPT = Path(".snakemake/code.json")
-# What has no part in numbers: how jobs run, how models are called, and what users are told.
+# Modules without a part in numbers: how jobs run, how models are called, what users are told.
 APART = ("running", "naming.py", "suggestions.py", "errors.py")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Python writes a tree down in another way from one version to the next.

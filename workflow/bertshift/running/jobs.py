@@ -39,7 +39,7 @@ class _Tee(io.TextIOBase):
                 stream.flush()
 
 
-# What safetensors and NumPy say of a full disk in errors of their own, without its number.
+# Words of safetensors and NumPy for a full disk, in errors of their own, without its number.
 FULL = re.compile(r"os error 28|^\d+ requested and \d+ written$")
 
 

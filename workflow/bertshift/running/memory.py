@@ -1,4 +1,4 @@
-"""What a GPU's memory holds, and going on where it does not suffice for a batch."""
+"""A GPU's memory: how much fits, and going on where it does not suffice for a batch."""
 
 import math
 import sys
@@ -13,8 +13,8 @@ from bertshift.errors import UserError
 Members = TypeVar("Members", bound=Sequence)
 Result = TypeVar("Result")
 
-# Of what is free, some stays so; a process takes this much before it computes: CUDA's kernels and
-# libraries.
+# Some of the free memory stays so; a process takes this much before it computes: CUDA's kernels
+# and libraries.
 MARGIN, OVERHEAD = 0.1, 1e9
 
 _inside = ContextVar("_inside", default=False)

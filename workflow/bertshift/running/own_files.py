@@ -15,7 +15,7 @@ LIBRARY = Path(__file__).resolve().parents[1]
 KNOWN = Path(".snakemake/own_files.json")
 RESULTS = "results"
 MADE = (RESULTS, "logs")
-# What jobs make there is data, which a configuration may name; and downloads are kept there by
+# A configuration may name data that jobs make there; and downloads are kept there by
 # default.
 MAKING_DATA = ("results/world/", "results/corpora/", "results/hub")
 

@@ -1,7 +1,8 @@
 import os
 import re
 
-# Of the environment, by their names; values shorter than this are settings such as "true".
+# Variables of the environment, by their names; values shorter than this are settings such as
+# "true".
 SECRET = re.compile(
     r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY)$", re.IGNORECASE
 )

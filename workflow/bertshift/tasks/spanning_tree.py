@@ -34,7 +34,7 @@ def _maximum_arborescence(scores: np.ndarray) -> np.ndarray:
     if not cycle:
         return heads
     rest = np.setdiff1d(np.arange(len(scores)), cycle)
-    # What it gains to enter the cycle at a member by giving that member a head outside.
+    # The gain of entering the cycle at a member by giving that member a head outside.
     entering = scores[np.ix_(cycle, rest)] - scores[cycle, heads[cycle]][:, None]
     leaving = scores[np.ix_(rest, cycle)]
     contracted = np.full((len(rest) + 1,) * 2, -np.inf)

@@ -261,7 +261,7 @@ def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int)
         "sampled": inputs.sampled,
         "data": inputs.described,
         "epochs": len(losses) / batches,
-        # Of the last epoch's worth of steps; null before the first.
+        # The mean over the last epoch's worth of steps; null before the first.
         "loss": float(losses.tail(batches).mean()) if len(losses) else None,
     }
     write_json(run_dir / "scores.json", result)

@@ -166,9 +166,9 @@ def pretrain(
 
 @dataclass(frozen=True)
 class Objective:
-    """What a family learns. `encode` cuts documents, `draw(documents, generator=, others=)` makes
-    one epoch's examples of them, of which `ids` makes batches; `predicted` names what is counted
-    on held-out documents."""
+    """A family's pretraining task. `encode` cuts documents, `draw(documents, generator=, others=)`
+    makes one epoch's examples of them, of which `ids` makes batches; `predicted` names what is
+    counted on held-out documents."""
 
     predicted: str
     model: Callable[..., PreTrainedModel]

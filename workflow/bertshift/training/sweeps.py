@@ -119,7 +119,7 @@ def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path])
     torch.set_num_threads(threads)
     sys.stderr = _Sent(connection)
     try:
-        # What the job around them allows holds for its own process alone.
+        # Permissions of the job around them hold for its own process alone.
         with network.as_allowed():
             run = _weightless(*places)
             while (task := connection.recv()) is not None:

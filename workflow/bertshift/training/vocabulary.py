@@ -21,7 +21,7 @@ from bertshift.models import tokenizer as tokenizers_on_disk
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LEAST_KNOWN_LETTERS = 0.99
-# Of byte-level vocabularies: what each special token is for, in the order of their numbers.
+# The use of each special token of a byte-level vocabulary, in the order of their numbers.
 END = "<|endoftext|>"
 BYTE_LEVEL = {
     "roberta": {

@@ -51,7 +51,7 @@ COLUMNS = [
     "scale",
     "checkpoint",
 ]
-# What `holds` means beside models made by noise.
+# The meaning of `holds` beside models made by noise.
 TOO, BEYOND = "for noise of this size too", "beyond matched noise"
 
 
@@ -121,7 +121,7 @@ class Claim:
 
 
 class Claims:
-    """What is decided of one paper's statements."""
+    """The verdicts on one paper's statements."""
 
     def __init__(self, paper: str):
         self.paper = paper

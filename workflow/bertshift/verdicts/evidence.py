@@ -1,4 +1,4 @@
-"""What the tables of one figure say about one replicate."""
+"""The numbers of one replicate in the tables of one figure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -291,7 +291,7 @@ class _Changed(Results):
 
 
 class Evidence:
-    """What a claim reads of some results. Each number is a mean over the rows that it is about.
+    """The numbers that a claim reads. Each number is a mean over the rows that it is about.
 
     NotTestableError says which rows are missing. `read` collects the names of the models that were
     asked for. `failed` collects their runs that failed to train and are left out, as `Trained` has

@@ -20,7 +20,7 @@ FIRST_WAIT = 2.0  # seconds; doubled after every attempt
 TIMEOUT = 60.0  # seconds without a byte
 REPORT_EVERY = 5.0  # seconds
 CHUNK = 1 << 18
-# What a server may take back: a timeout, too many requests.
+# Answers that a server may take back: a timeout, too many requests.
 PASSING = (408, 429)
 
 

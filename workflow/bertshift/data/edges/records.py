@@ -11,7 +11,7 @@ SIDECAR = "edges.json"
 
 
 class Shape(NamedTuple):
-    """What the targets of a task look like."""
+    """The form of a task's targets."""
 
     spans: int
     multilabel: bool = False

@@ -1,4 +1,4 @@
-"""What papers beside the four say of these figures, and the number of ours that decides it. Of
+"""Statements of other papers about these figures, and the number of ours that decides each. Of
 most nothing is stated."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What fine-tuning changes, over relative depth: attention (JS), similarity (RSA) and hidden
+"""Changes by fine-tuning over relative depth: attention (JS), similarity (RSA) and hidden
 states (SVCCA), a line a model."""
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What fine-tuning made models forget, a dot a run, and the pretrained head on every layer's
+"""How much fine-tuning made models forget, a dot a run, and the pretrained head on every layer's
 output."""
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from bertshift.figures import layers, numbers, style
 from bertshift.rows import statistics
 
 FORGOTTEN, RSA, MOVED = "forgotten", "rsa", "moved"
-# What is read of each run beside what it forgot, and the label of its axis.
+# The numbers of a run beside what it forgot, and the labels of their axes.
 BESIDE = {RSA: "RSA of the last layer", MOVED: "relative distance of the weights"}
 MARKERS = {"base": "o", "roberta": "s", "gpt2": "^"}
 OTHER_MARKERS = "DvPX"
@@ -87,7 +87,7 @@ def _dots(axes: Axes, pairs: pd.DataFrame, beside: str, markers: Mapping[str, st
             **hollow,
         )
     axes.set_xlabel(BESIDE[beside])
-    # Of one checkpoint's runs: over several it would be mostly what these differ in.
+    # Over one checkpoint's runs: over several it would be mostly what these differ in.
     said = []
     for base, own in pairs.groupby(pairs["model"].map(style.base_of), sort=False):
         if len(own) > 2 and min(own[beside].std(), own[FORGOTTEN].std()) > statistics.EQUAL:

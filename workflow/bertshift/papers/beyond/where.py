@@ -14,7 +14,7 @@ from bertshift.rows.nulls import null_of
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
-# Of each map, in words: its rows are layers of the first, its columns of the second.
+# Each map in words: its rows are layers of the first, its columns of the second.
 MAPS = {
     "before": ("before", "layer of the parent", "layer of the parent"),
     "after": ("after", "layer of the model", "layer of the model"),

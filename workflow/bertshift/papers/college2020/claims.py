@@ -1,4 +1,4 @@
-"""What BERT Goes to College 2020 says, and the number of ours that decides it."""
+"""Statements of BERT Goes to College 2020, and the number of ours that decides each."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

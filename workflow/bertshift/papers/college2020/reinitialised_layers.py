@@ -33,7 +33,7 @@ BESIDE = {
     "majority class": {"color": "#666666", "linestyle": ":"},
     "paper": {"color": "white", "marker": "*", "markersize": 7, "markeredgecolor": "black"},
 }
-# Of the control: readings of the way in which the report re-initialised layers.
+# The control: readings of the way in which the report re-initialised layers.
 SCHEMES = {
     "reinit": ("A: σ .02, cut at ±.04", {"color": "#0072B2", "marker": "o"}),
     "reinitb": ("B: σ 1, cut at ±.02", {"color": "#D55E00", "marker": "s"}),

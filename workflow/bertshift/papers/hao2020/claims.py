@@ -1,4 +1,4 @@
-"""What Hao et al. 2020 say, and the number of ours that decides it."""
+"""Statements of Hao et al. 2020, and the number of ours that decides each."""
 
 import numpy as np
 

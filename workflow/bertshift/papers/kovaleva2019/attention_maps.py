@@ -38,7 +38,7 @@ SHARES = ["panel", "series", "pattern", *numbers.VALUES]
 # From the foot of a bar to its top, in the paper's order and colours.
 COLOURS = dict(zip(LABELS, colormaps["Accent"].colors[:5], strict=True))
 PAPER = "paper"
-# What stands side by side for a task, and its mark below: a bar has no interval.
+# The bars of a task, side by side, and their marks below: a bar has no interval.
 BARS = {"classified": "ours", "corrected": "corrected", PAPER: "paper*"}
 MARKS = {
     "classified": ("classifier", {"marker": "o", "markeredgecolor": "black", "markersize": 5}),

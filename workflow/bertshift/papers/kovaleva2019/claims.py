@@ -1,4 +1,4 @@
-"""What Kovaleva et al. 2019 say, and the number of ours that decides it."""
+"""Statements of Kovaleva et al. 2019, and the number of ours that decides each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

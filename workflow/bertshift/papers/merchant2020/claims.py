@@ -1,4 +1,4 @@
-"""What Merchant et al. 2020 say, and the number of ours that decides it."""
+"""Statements of Merchant et al. 2020, and the number of ours that decides each."""
 
 from collections.abc import Iterable
 from functools import partial
