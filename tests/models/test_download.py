@@ -69,11 +69,8 @@ def source(folder):
 
 
 def holds(folder, seed):
-    expected = state(seed)[0].bert.state_dict()
-    found = load_file(folder / "model.safetensors")
-    return all(
-        torch.equal(found["bert." + key], value) for key, value in expected.items() if "_ids" not in key
-    )
+    expected, found = state(seed)[0].state_dict(), load_file(folder / "model.safetensors")
+    return all(torch.equal(value, expected[key]) for key, value in found.items())
 
 
 @pytest.mark.parametrize("branch", [None, "refs/pr/1"])
@@ -166,16 +163,17 @@ def test_copying_the_resolved_commit_changes_no_entry(tmp_path):
 
 
 def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
-    write_source(tmp_path / "one", hub_source("a/b", REVISION, REVISION))
-    carry_source(tmp_path / "one", tmp_path / "other")
-    records = [str(tmp_path / name / "source.json") for name in ("one", "other")]
-    found = origins({"1": {"label": None, "records": records}, "2": {"label": "mine", "records": records}})
-    assert [one["checkpoint"] for one in found.values()] == [f"a/b@{REVISION[:7]}", "mine"]
-    for family, name in {"roberta": "mine, family roberta", "bert": "mine"}.items():
-        write_source(tmp_path / "one", {"name": "x", "family": family})
-        told = {"checkpoint": name, "family": family}
-        assert origins({"1": {"label": "mine", "records": records}}) == {"1": told}
-    write_source(tmp_path / "one", hub_source("a/b", REVISION, REVISION))
-    write_source(tmp_path / "other", local_source("bert"))
+    one, other = tmp_path / "one", tmp_path / "other"
+    records = [str(folder / "source.json") for folder in (one, other)]
+
+    def told(**label):
+        return origins({"1": label | {"records": records}})["1"]
+
+    write_source(one, hub_source("a/b", REVISION, REVISION))
+    carry_source(one, other)
+    assert told()["checkpoint"] == f"a/b@{REVISION[:7]}" and told(label="mine")["checkpoint"] == "mine"
+    write_source(other, local_source("bert"))
     with pytest.raises(UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*local bert"):
-        origins({"1": {"records": records}})
+        told()
+    write_source(one, {"name": "x", "family": "roberta"})
+    assert told(label="mine") == {"checkpoint": "mine, family roberta", "family": "roberta"}

@@ -6,8 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-import yaml
-from conftest import ROOT
 from made_toys import TOKENIZER, model_of
 from made_training import TASKS, case
 from transformers import BertModel
@@ -35,12 +33,6 @@ def memory_for(most, module=BertModel):
         yield
     finally:
         module.forward = forward
-
-
-def test_every_kind_of_task_is_here():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    tasks = schema["properties"]["tasks"]["additionalProperties"]["properties"]
-    assert set(tasks["kind"]["enum"]) == set(TASKS)
 
 
 @pytest.mark.parametrize("kind", [*TASKS, "pretraining"])
@@ -76,26 +68,6 @@ def test_a_batch_that_does_not_fit_is_learnt_from_in_parts_as_if_it_were_whole(t
     assert "out of memory at batches of 3: going on with 2 x 2" in capsys.readouterr().err
     np.testing.assert_allclose(losses[40], losses[1000], rtol=1e-5)
     np.testing.assert_allclose(losses[14], losses[1000], rtol=1e-5)
-
-
-def test_the_size_outlasts_an_interruption(tmp_path, capsys):
-    expected = trained(tmp_path / "whole", 40)
-    kinds = case("tags")
-    calls = []
-
-    def interrupted(model, *batches):
-        calls.append(1)
-        if len(calls) == 8:
-            raise KeyboardInterrupt
-        return kinds[2](model, *batches)
-
-    with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path / "stopped", 40, loss=interrupted, checkpoint_minutes=1e-9)
-    capsys.readouterr()
-    found = trained(tmp_path / "stopped", 40, checkpoint_minutes=1e-9)
-    said = capsys.readouterr().err
-    assert "resuming after step" in said and "memory" not in said
-    assert all(torch.equal(value, found[name]) for name, value in expected.items())
 
 
 def test_one_example_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path):

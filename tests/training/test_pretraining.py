@@ -75,57 +75,51 @@ def test_documents_of_a_corpus_file(tmp_path):
 
 @pytest.mark.parametrize("wanted", [0.15, 0.3])
 def test_masking_statistics(wanted):
-    """The wanted share of the pieces, of these 80 / 10 / 10, never a special one; about 5 standard errors of tolerance."""
-    generator, n = np.random.default_rng(0), 3000
+    """The wanted share of the pieces, of these 80 / 10 / 10, never a special one; tolerances of
+    about 5 standard errors."""
+    generator = np.random.default_rng(0)
     first, second = list(range(5, 35)), list(range(35, 65))
     row = np.array([IDS.cls, *first, IDS.sep, *second, IDS.sep])
-    special = [0, 31, 62]
-    chosen, masked, kept = np.zeros(len(row)), 0, 0
-    for _ in range(n):
+    found = np.tile(row, (3000, 1))
+    chosen = np.zeros(found.shape, bool)
+    for i in range(len(found)):
         example = mask(first, second, 0, IDS, wanted, generator)
-        positions, words, _ = example.target
-        found = np.array(example.input_ids)
-        assert words == row[positions].tolist()
-        assert set(np.flatnonzero(found != row)) <= set(positions)
-        chosen[positions] += 1
-        masked += (found[positions] == IDS.mask).sum()
-        kept += (found[positions] == row[positions]).sum()
-    assert not chosen[special].any()
-    share = np.delete(chosen, special) / n
+        found[i] = example.input_ids
+        chosen[i, example.target[0]] = True
+        assert example.target[1] == row[example.target[0]].tolist()
+    assert example.token_type_ids == [0] * 32 + [1] * 31
+    special = np.isin(row, [IDS.cls, IDS.sep])
+    assert not chosen[:, special].any() and not (found != row)[~chosen].any()
+    share = chosen[:, ~special].mean(0)
     assert share.mean() == pytest.approx(round(wanted * len(row)) / 60, rel=1e-9)
     assert np.abs(share - share.mean()).max() < 0.035
-    assert masked / chosen.sum() == pytest.approx(0.8, abs=0.012)
-    assert kept / chosen.sum() == pytest.approx(
-        0.1, abs=0.009
-    )  # a random piece is the true one once in 395 draws
-    assert example.token_type_ids == [0] * 32 + [1] * 31
+    assert (found == IDS.mask)[chosen].mean() == pytest.approx(0.8, abs=0.012)
+    # A random piece is the true one once in 395 draws.
+    assert (found == row)[chosen].mean() == pytest.approx(0.1, abs=0.009)
 
 
 def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document():
-    documents = numbered_documents()[:30]
-    document_of = {piece: i for i, document in enumerate(documents) for one in document for piece in one}
-    generator = np.random.default_rng(0)
+    documents, generator = numbered_documents()[:30], np.random.default_rng(0)
+    document_of = {one[0]: i for i, document in enumerate(documents) for one in document}
     labels, lengths = [], []
-    for number in 10 * list(range(30)):
-        for first, second, is_random in segment_pairs(documents, number, Lengths(longest=32), generator):
-            [home], [other] = ({document_of[piece] for piece in text} for text in (first, second))
-            assert home == number and (other != number) == is_random
+    for home in 10 * list(range(30)):
+        for first, second, is_random in segment_pairs(documents, home, Lengths(longest=32), generator):
+            assert {document_of[piece] for piece in first} == {home}
+            [other] = {document_of[piece] for piece in second}
+            assert (other != home) == is_random
             assert is_random or (first == sorted(first) and first[-1] < second[0])
             labels.append(is_random)
             lengths.append(len(first) + len(second))
     assert np.mean(labels) == pytest.approx(0.5, abs=0.05)
-    assert max(lengths) == 29
-    assert 0.02 < np.mean(np.array(lengths) < 12) < 0.25
+    assert max(lengths) == 29 and 0.02 < np.mean(np.array(lengths) < 12) < 0.25
 
 
 def test_every_epoch_is_drawn_anew_and_by_its_generator_alone():
-    documents = numbered_documents()
     one, same, other = (
-        draw_examples(documents, IDS, Lengths(longest=32), np.random.default_rng(seed)) for seed in (0, 0, 1)
+        draw_examples(numbered_documents(), IDS, Lengths(longest=32), np.random.default_rng(seed))
+        for seed in (0, 0, 1)
     )
-    assert one == same
-    assert one != other
-    assert max(map(len, one)) <= 32
+    assert one == same != other and max(map(len, one)) <= 32
 
 
 def test_held_out_documents_are_two_percent():
@@ -184,34 +178,31 @@ def words_of(folder, longest=32, **more):
 
 def test_sequences_are_consecutive_sentences_as_the_tokenizer_cuts_and_joins_them(corpus, byte_level):
     words, document = words_of(byte_level["roberta"], causal=False), corpus[0][0]
-    tokenizer = words.tokenizer
-    encoded = words.encode([document])[0]
-    texts = words.texts(encoded, np.random.default_rng(0))
-    whole = " ".join(document)
-    for number, text in enumerate(texts):
-        read = tokenizer.decode(text)
-        assert read in whole and len(text) <= 30
-        assert tokenizer(read)["input_ids"] == [tokenizer.cls_token_id, *text, tokenizer.sep_token_id]
-        assert number == len(texts) - 1 or len(text) == 30
-    begun = [next(n for n, (first, _) in enumerate(encoded) if text[: len(first)] == first) for text in texts]
-    assert begun == sorted(begun)
-    assert tokenizer.decode(texts[0]).startswith(document[0])
-    assert tokenizer.decode(texts[-1]).endswith(document[-1])
+    tokenizer, whole = words.tokenizer, " ".join(document)
+    texts = words.texts(words.encode([document])[0], np.random.default_rng(0))
+    read = [tokenizer.decode(text) for text in texts]
+    for text, said in zip(texts, read, strict=True):
+        joined = [tokenizer.cls_token_id, *text, tokenizer.sep_token_id]
+        assert tokenizer(said)["input_ids"] == joined
+    assert [len(text) for text in texts[:-1]] == [30] * (len(texts) - 1) and len(texts[-1]) <= 30
+    begun = [whole.index(said) for said in read]
+    assert begun[0] == 0 and begun == sorted(begun) and whole.endswith(read[-1])
 
 
 def test_masked_words_alone_and_next_words(corpus, byte_level):
     encoder = words_of(byte_level["roberta"], causal=False)
-    documents = encoder.encode(corpus[0])
-    one, same, other = (encoder.draw(documents, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    documents, tokenizer = encoder.encode(corpus[0]), encoder.tokenizer
+    one, same, other = (encoder.draw(documents, np.random.default_rng(n)) for n in (0, 0, 1))
     assert one == same != other
     changed = []
     for example in one:
         positions, _ = example.target
-        assert example.input_ids[0] == encoder.tokenizer.cls_token_id
-        assert not {0, len(example) - 1} & set(positions)
+        assert example.input_ids[0] == tokenizer.cls_token_id
+        assert {0, len(example) - 1}.isdisjoint(positions)
         assert len(positions) == max(1, round(0.15 * len(example)))
-        changed += [example.input_ids[position] for position in positions]
-    assert np.mean(np.array(changed) == encoder.tokenizer.mask_token_id) == pytest.approx(0.8, abs=0.1)
+        changed += np.array(example.input_ids)[positions].tolist()
+    masked = np.array(changed) == tokenizer.mask_token_id
+    assert masked.mean() == pytest.approx(0.8, abs=0.1)
 
     decoder = words_of(byte_level["gpt2"], causal=True)
     for example in decoder.draw(decoder.encode(corpus[0]), np.random.default_rng(0)):
