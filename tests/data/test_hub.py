@@ -129,21 +129,13 @@ def rows(folder: Path, case: str) -> list[dict]:
 def test_good_data_become_the_same_form(outcome):
     folder, said, _ = outcome
     assert said["good"] is None
-    assert rows(folder, "good")[4] == {
-        "id": "dev-0",
-        "split": "dev",
-        "text_a": 'He said "0".\u2028',
-        "text_b": 'He said "0".\u2028',
-        "label": "entailment",
-    }
+    texts = dict.fromkeys(("text_a", "text_b"), 'He said "0".\u2028')
+    assert rows(folder, "good")[4] == {"id": "dev-0", "split": "dev", **texts, "label": "entailment"}
     sidecar = json.loads((folder / "good" / "dataset.json").read_text())
-    assert sidecar["source"] == f"hub:made/good@{REVISION}"
-    assert sidecar["revision"] == REVISION
+    assert sidecar["source"] == f"hub:made/good@{REVISION}" and sidecar["revision"] == REVISION
     assert sidecar["rows"] == {"train": 4, "dev": 2}
-    assert set(sidecar["source_sha256"]) == {
-        "rte/train-00000-of-00001.parquet",
-        "rte/validation-00000-of-00001.parquet",
-    }
+    files = {f"rte/{split}-00000-of-00001.parquet" for split in ("train", "validation")}
+    assert set(sidecar["source_sha256"]) == files
 
 
 def test_every_kind(outcome):
