@@ -13,7 +13,6 @@ from bertshift.tasks.question_answering import (
     answer_pieces,
     most_context,
     read_passages,
-    split_windows,
 )
 
 WORDS = [*"abcdefghijklmnopqrstuvwxyz()-.猫和狗", "##s", "1895", "1943", "born"]
@@ -25,19 +24,6 @@ def question(context, answer=None, text="a b c"):
     answers = [] if answer is None else [{"text": answer, "start": context.find(answer)}]
     row = {"id": "q", "question": text, "context": context}
     return row | {"answers": answers, "impossible": answer is None}
-
-
-@pytest.mark.parametrize(
-    ("size", "longest", "stride", "windows"),
-    [
-        (5, 5, 2, [(0, 5)]),
-        (9, 5, 2, [(0, 5), (2, 5), (4, 5)]),
-        (8, 3, 4, [(0, 3), (3, 3), (6, 2)]),  # a stride beyond the window leaves no gap
-        (0, 5, 2, []),
-    ],
-)
-def test_windows_stride_and_end_with_the_passage(size, longest, stride, windows):
-    assert split_windows(size, longest, stride) == windows
 
 
 def test_each_piece_is_owned_once_and_ties_go_to_the_earlier_window():

@@ -9,7 +9,7 @@ from bertshift.rows.failure import failed
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import predict_logits, token_batches
 from bertshift.tasks.loading import load_task
-from bertshift.tasks.text_classification import encode_pairs, longest_first
+from bertshift.tasks.text_classification import encode_pairs
 
 TOKENIZER = tokenizer_with("abcdefgh")
 NLI = {"name": "nli", "dataset": "toy", "kind": "classification", "metrics": ["accuracy"], "max_length": 16}
@@ -21,15 +21,7 @@ def row(label, text="a b", split="train"):
     return {"id": f"{split}-0", "split": split, "text_a": text, "text_b": "c", "label": label}
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "room", "left"),
-    [(3, 4, 7, (3, 4)), (9, 2, 6, (4, 2)), (2, 9, 6, (2, 4)), (7, 5, 6, (3, 3)), (5, 5, 7, (4, 3))],
-)
-def test_truncation_pops_from_the_longer_and_on_ties_from_the_second(a, b, room, left):
-    assert longest_first(a, b, room) == left
-
-
-def test_pairs_are_joined_with_segments():
+def test_pairs_are_joined_with_segments_and_cut_from_the_longer_on_ties_from_the_second():
     [(ids, segments)] = encode_pairs(["a b c d"], ["E f zzz"], TOKENIZER, 8)
     assert TOKENIZER.decode(ids) == "[CLS] a b c [SEP] e f [SEP]"
     assert segments == [0] * 5 + [1] * 3
@@ -70,12 +62,6 @@ def test_majority_is_that_of_what_is_scored():
     assert task.majority(train, [row("no"), row("no"), row("yes")]) == {"accuracy": 2 / 3}
     numbers = [row(1.0), row(2.0), row(4.0)]
     assert load_task(STS, {}).majority(numbers, numbers) == {"pearson": 0, "spearman": 0}
-
-
-def test_majority_of_a_tie_is_that_of_train_then_the_first():
-    task, dev = load_task(NLI | {"metrics": ["accuracy", "f1"]}, LABELS), [row("no"), row("yes")]
-    assert task.majority([row("yes"), row("no"), row("yes")], dev)["f1"] == 2 / 3
-    assert task.majority([row("yes"), row("no")], dev)["f1"] == 0
 
 
 @pytest.mark.parametrize("metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["macro_f1"], ["accuracy"]])

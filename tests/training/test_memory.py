@@ -1,7 +1,6 @@
 """Out of memory: what is made up here is only that a forward pass of too much raises."""
 
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from made_training import TASKS, case
 from transformers import BertModel
 
 from bertshift.errors import UserError
-from bertshift.running.memory import how_many_fit, in_parts
+from bertshift.running.memory import how_many_fit
 from bertshift.training import loop
 from bertshift.training.settings import TrainSettings
 
@@ -73,20 +72,9 @@ def test_a_batch_that_does_not_fit_is_learnt_from_in_parts_as_if_it_were_whole(t
 def test_one_example_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path):
     with pytest.raises(UserError, match="one example of .*stuck.* write a smaller max_length"):
         trained(tmp_path / "stuck", 8)
-    with pytest.raises(UserError, match="toy: one input is more than .* write a smaller max_length"):
-        list(in_parts([[1, 2, 3]], partial(limited_sum, most=0), "toy"))
-
-
-def limited_sum(members, most):
-    if len(members) > most:
-        raise torch.cuda.OutOfMemoryError
-    return sum(members)
-
-
-def test_batches_are_cut_once_memory_has_run_out(capsys):
-    found = list(in_parts([[1, 2, 3, 4, 5], [6, 7], [8]], partial(limited_sum, most=2), "toy"))
-    assert found == [([1, 2], 3), ([3, 4], 7), ([5], 5), ([6], 6), ([7], 7), ([8], 8)]
-    assert capsys.readouterr().err.count("toy: out of memory") == 2
+    task, rows = TASKS["classification"]
+    with memory_for(4), pytest.raises(UserError, match="one input is more than .* max_length"):
+        task.predict(model_of(task), rows, TOKENIZER)
 
 
 @pytest.mark.parametrize("kind", TASKS)
