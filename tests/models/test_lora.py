@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from made_encoders import DECODERS, ENCODERS, LAYERS, WIDTH, changed, copied, inputs_of, model_of
+from made_encoders import LAYERS, WIDTH, changed, copied, inputs_of, model_of
 
 from bertshift.errors import UserError
 from bertshift.models.adapters import merge_adapters
-from bertshift.models.family import family_of, matrix, run
+from bertshift.models.family import matrix, run
 from bertshift.models.lora import add_adapters, projections_of
 
 HOW = {"rank": 3, "alpha": 16, "dropout": 0.0, "seed": 1}
@@ -72,10 +72,3 @@ def test_a_rank_above_the_width_is_refused(kind, most):
     add_adapters(model_of(kind), **HOW | {"rank": most})
     with pytest.raises(UserError, match=f"lora{most + 1} .*from 1 to {most}"):
         add_adapters(model_of(kind), **HOW | {"rank": most + 1})
-
-
-@pytest.mark.parametrize("kind", ENCODERS + DECODERS)
-def test_a_row_names_all_four_projections_of_a_layer(kind):
-    model = model_of(kind)
-    count = len(model.get_submodule(family_of(model).layers))
-    assert len(projections_of(model)) == count * (2 if family_of(model).fused else 4)

@@ -113,7 +113,7 @@ def test_labels_that_training_lacks_are_counted_and_wrong(bert, caplog):
     TASK_12.check({"train": ROWS, "dev": dev})
     assert "1 of 2 words of split dev" in caplog.text and "(never:seen)" in caplog.text
     found = TASK_12.score(dev, TASK_12.predict(TASK_12.model(bert, 1), dev, TOKENIZER))
-    assert found["las_full"] <= 0.5 and found["uas"] in (0, 1)
+    assert found["las_full"] <= 0.5
 
 
 def test_loss_is_that_of_the_formulas_sentence_by_sentence(bert):
