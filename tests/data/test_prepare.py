@@ -93,16 +93,3 @@ def test_repeated_ids_are_told_apart(tmp_path):
     prepare_from_mirror("squad", spec, tmp_path, tmp_path / "out")
     assert [row["id"] for row in read_examples(tmp_path / "out", "dev")] == ["q", "q#2"]
     assert read_sidecar(tmp_path / "out")["irregular"] == {"dev": {"repeated ids, numbered apart": 1}}
-
-
-@pytest.mark.parametrize(
-    ("name", "sampled"), [("cola", set()), ("qqp", {"train", "dev"}), ("squad", {"train"})]
-)
-def test_real_files(name, sampled, mirror, tmp_path):
-    """Complete files have the published numbers of rows; a sample is called one."""
-    prepare_from_mirror(name, CATALOGUE[name], mirror, tmp_path)
-    sidecar = read_sidecar(tmp_path)
-    assert {split for split, whole in sidecar["complete"].items() if not whole} == sampled
-    assert len(sidecar["remarks"]) == len(sampled)
-    for split, number in sidecar["rows"].items():
-        assert len(read_examples(tmp_path, split)) == number

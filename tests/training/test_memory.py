@@ -37,15 +37,13 @@ def memory_for(most, module=BertModel):
 @pytest.mark.parametrize("kind", [*TASKS, "pretraining"])
 def test_parts_add_up_to_the_batch(kind, size=3):
     model, collate, loss, examples = case(kind)
-    model = model.double()
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    weights = [weight for weight in model.double().parameters() if weight.requires_grad]
     whole = collate(examples)
-    expected = loss(model, whole)
-    parts = [loss(model, collate(examples[i : i + size]), whole) for i in range(0, len(examples), size)]
-    torch.testing.assert_close(sum(parts), expected, rtol=1e-6, atol=1e-6)
-    gradients = [torch.autograd.grad(value, weights, allow_unused=True) for value in (expected, sum(parts))]
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    cut = [collate(examples[i : i + size]) for i in range(0, len(examples), size)]
+    expected, found = loss(model, whole), sum(loss(model, part, whole) for part in cut)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    gradients = [torch.autograd.grad(one, weights, allow_unused=True) for one in (expected, found)]
+    torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
 
 
 def trained(folder, most, kind="tags", loss=None, **changes):

@@ -12,8 +12,6 @@ from bertshift.data.examples import read_examples
 from bertshift.data.prepare import prepare_from_mirror
 from bertshift.errors import UserError
 from demo_world import edges, generate
-from demo_world.acceptability import judged
-from demo_world.paraphrases import changes, event, similarity
 
 CATALOGUE = read_catalogue(ROOT / "config/datasets.yaml")
 NAMES = {"SST-2": "sst2", "STS-B": "stsb"}
@@ -69,7 +67,9 @@ def test_no_pair_in_two_splits_and_labels_as_published(world, tmp_path, task):
         assert 0 <= min(labels) < 1 and max(labels) == 5 and 1.2 < fmean(labels) < 3.8
     else:
         shares = {label: labels.count(label) / len(labels) for label in labels}
-        assert sorted(shares.values()) == pytest.approx(sorted(generate.GLUE[task][1].values()), abs=0.02)
+        names = CATALOGUE[name].get("labels", {})
+        expected = {names.get(raw, raw): share for raw, share in generate.GLUE[task][1].items()}
+        assert shares == pytest.approx(expected, abs=0.02)
 
 
 # Grammar and annotation
@@ -95,20 +95,3 @@ def test_constituents_nest_and_cover(sentences):
         assert (0, len(found.words), "TOP") in spans
         assert not any(a < c < b < d for (a, b, _), (c, d, _) in product(spans, spans))
         assert found.bracketed.count("(") == found.bracketed.count(")") == len(spans) + len(found.words)
-
-
-def test_similarity_is_symmetric_and_full_only_for_the_same_event():
-    rng = Random(5)
-    for _ in range(50):
-        clause = event(rng, "ttti")
-        assert similarity(clause, clause) == 5
-        for other in changes(rng, clause).values():
-            assert 0 <= similarity(clause, other) < 5
-            assert similarity(clause, other) == similarity(other, clause)
-
-
-def test_corruption_always_changes_an_acceptable_sentence():
-    rng = Random(9)
-    wrong = [judged(rng, False) for _ in range(300)]
-    right = {judged(rng, True) for _ in range(3000)}
-    assert not right & set(wrong)
