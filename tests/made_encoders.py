@@ -76,6 +76,16 @@ def model_of(kind: str, seed: int = 0, **changes) -> PreTrainedModel:
     return model
 
 
+def copied(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def changed(before: dict[str, Tensor], model: nn.Module) -> set[str]:
+    """Return the names of what is not as it was `before`, which is what `copied` gave."""
+    now = model.state_dict()
+    return {name for name, value in before.items() if not torch.equal(value, now[name])}
+
+
 def inputs_of(kind: str) -> dict[str, Tensor]:
     """Two texts of 12 and 8 tokens that are not special."""
     generator = torch.Generator().manual_seed(1)

@@ -10,8 +10,24 @@ from bertshift.tasks.text_classification import TextClassification
 
 torch.set_num_threads(1)
 LETTERS = list("abcdefghijkl")
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
-TOKENIZER = BertTokenizer(vocab={word: i for i, word in enumerate(VOCABULARY)})
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+VOCABULARY = [*SPECIAL, *LETTERS]
+
+
+def tokenizer_with(words):
+    """Return BERT's tokenizer with these words and its special tokens."""
+    return BertTokenizer(vocab={word: i for i, word in enumerate([*SPECIAL, *words])})
+
+
+def bert_with(tokenizer, layers=1, **config):
+    """Return a small random BERT, in eval mode, for this tokenizer."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+    sizes |= {"num_hidden_layers": layers, "max_position_embeddings": 16, "initializer_range": 0.2}
+    return BertModel(BertConfig(vocab_size=len(tokenizer), **sizes | config)).eval()
+
+
+TOKENIZER = tokenizer_with(LETTERS)
 RNG = np.random.default_rng(0)
 # A classification task as the configuration has it, and what its data set's sidecar says.
 SETTINGS = {
@@ -35,13 +51,8 @@ def pair(i, label):
 def question(i):
     context = words(2, 20)
     answers = [{"text": context[:3], "start": 0}]
-    return {
-        "id": str(i),
-        "question": words(1, 4),
-        "context": context,
-        "answers": answers,
-        "impossible": False,
-    }
+    row = {"id": str(i), "question": words(1, 4), "context": context}
+    return row | {"answers": answers, "impossible": False}
 
 
 CASES = {
@@ -62,13 +73,6 @@ CASES = {
 
 def model_of(task, layers=3):
     torch.manual_seed(1)
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-    }
-    bert = BertModel(
-        BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=16, initializer_range=0.4, **sizes)
-    )
-    return task.model(bert, seed=1).eval()
+    sizes = {"hidden_size": 32, "num_hidden_layers": layers, "num_attention_heads": 4}
+    sizes |= {"intermediate_size": 64, "max_position_embeddings": 16, "initializer_range": 0.4}
+    return task.model(BertModel(BertConfig(vocab_size=len(VOCABULARY), **sizes)), seed=1).eval()

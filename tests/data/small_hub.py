@@ -28,8 +28,7 @@ class SmallHub:
     """`repositories` maps an id to {path: content}, its commit REVISION; `faults` an id to what is wrong with its data files.
     `pages` are files at addresses of their own, by path.
 
-    Faults: drop (the connection breaks midway), drop once (in the first answer only), short (a clean end
-    halfway), html (a page with status 200), error (status 500), flipped (one bit differs).
+    Faults: drop (the connection breaks midway), drop once (in the first answer only), html (a page with status 200), error (status 500), flipped (one bit differs).
     """
 
     def __init__(
@@ -134,8 +133,6 @@ class SmallHub:
             return self.send(request, 200, b"<!DOCTYPE html><html>Sign in</html>", headers, body)
         if fault == "flipped":
             content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
-        if fault == "short":
-            return self.send(request, 200, content[: len(content) // 2], headers, body)
         status = 200
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("Range", ""))
         if wanted and body:

@@ -70,11 +70,11 @@ def packed_as(kind, archive, members):
     with opened(archive, "w") as file:
         for name, content, target in members:
             if kind == "zip":
-                info = zipfile.ZipInfo(name)
+                info = zipfile.ZipInfo(str(name))
                 info.external_attr = (stat.S_IFLNK if target else stat.S_IFREG) << 16
                 file.writestr(info, target or content)
             else:
-                info = tarfile.TarInfo(name)
+                info = tarfile.TarInfo(str(name))
                 info.type = tarfile.SYMTYPE if target else tarfile.REGTYPE
                 info.size, info.linkname = len(content), target
                 file.addfile(info, io.BytesIO(content.encode()))
@@ -86,14 +86,13 @@ def test_no_member_lands_outside_and_none_fills_the_disk(corpus, tmp_path, kind,
     temporary.mkdir()
     outside.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    sound = [(str(path.relative_to(tmp_path)), path.read_text(), "") for path in corpus.rglob("*.xml")]
+    sound = [(path.relative_to(tmp_path), path.read_text(), "") for path in corpus.rglob("*.xml")]
     evil = [
         ("framenet_v17/lu", "", str(outside)),  # a link in the place of a folder
         ("../outside/lu/lu9.xml", "up", ""),
         (f"{outside}/frame/Evil.xml", "absolute", ""),
         ("framenet_v17/lu/../../outside/lu8.xml", "through", ""),
         ("framenet_v17/frame/link.xml", "", "/etc/hostname"),
-        ("../outside/evil.txt", "no member of FrameNet", ""),
     ]
     archive = tmp_path / f"framenet.{kind}"
     packed_as(kind, archive, [*evil, *sound])

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -129,35 +130,24 @@ def rows(folder: Path, case: str) -> list[dict]:
 def test_good_data_become_the_same_form(outcome):
     folder, said, _ = outcome
     assert said["good"] is None
-    assert rows(folder, "good")[4] == {
-        "id": "dev-0",
-        "split": "dev",
-        "text_a": 'He said "0".\u2028',
-        "text_b": 'He said "0".\u2028',
-        "label": "entailment",
-    }
+    texts = dict.fromkeys(("text_a", "text_b"), 'He said "0".\u2028')
+    assert rows(folder, "good")[4] == {"id": "dev-0", "split": "dev", **texts, "label": "entailment"}
     sidecar = json.loads((folder / "good" / "dataset.json").read_text())
-    assert sidecar["source"] == f"hub:made/good@{REVISION}"
-    assert sidecar["revision"] == REVISION
+    assert sidecar["source"] == f"hub:made/good@{REVISION}" and sidecar["revision"] == REVISION
     assert sidecar["rows"] == {"train": 4, "dev": 2}
-    assert set(sidecar["source_sha256"]) == {
-        "rte/train-00000-of-00001.parquet",
-        "rte/validation-00000-of-00001.parquet",
-    }
+    files = {f"rte/{split}-00000-of-00001.parquet" for split in ("train", "validation")}
+    assert set(sidecar["source_sha256"]) == files
 
 
 def test_every_kind(outcome):
     folder, said, served = outcome
     assert [said[case] for case in ("ewt", "squad2", "wikipedia")] == [None] * 3
-    assert [(row["answers"], row["impossible"]) for row in rows(folder, "squad2")[:2]] == [
-        ([{"text": "cat", "start": 4}], False),
-        ([], True),
-    ]
+    answered, impossible = rows(folder, "squad2")[:2]
+    assert answered["answers"] == [{"text": "cat", "start": 4}] and not impossible["answers"]
+    assert (answered["impossible"], impossible["impossible"]) == (False, True)
     assert rows(folder, "ewt")[0]["heads"] == [2, 0]
-    sentences = rows(folder, "wikipedia")
-    assert [(row["document"], row["sentence"]) for row in sentences] == [
-        (i, j) for i in range(3) for j in range(2)
-    ]
+    places = [(row["document"], row["sentence"]) for row in rows(folder, "wikipedia")]
+    assert places == [*product(range(3), range(2))]
     assert ("made/wikipedia", "20231101.en/train-00001-of-00041.parquet") not in served
 
 

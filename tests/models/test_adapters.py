@@ -6,7 +6,7 @@ import json
 import peft
 import pytest
 import torch
-from made_encoders import model_of, tokenizer_of
+from made_encoders import changed, copied, model_of, tokenizer_of
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from bertshift.errors import UserError
@@ -55,45 +55,35 @@ def adapted(kind, bases, to=None):
 
 
 def bare(model):
-    return {
-        name: value for name, value in getattr(model, model.base_model_prefix, model).state_dict().items()
-    }
+    return getattr(model, model.base_model_prefix, model).state_dict()
+
+
+def same(found, expected):
+    torch.testing.assert_close(dict(found), dict(expected), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
 def test_merged_is_what_peft_merges_to_the_bit(kind, bases, tmp_path):
     model, base = adapted(kind, bases, tmp_path), bases / KINDS[kind][0]
-    before = {name: value.clone() for name, value in model.state_dict().items()}
+    before = copied(model)
     encoder = load_encoder(base)
+    plain = copied(encoder)
     merge_folder(encoder, tmp_path)
     inside = bare(merged_copy(model, "mine"))
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert not changed(before, model)
     assert base_of(tmp_path) == base_of(model) == str(base)
     expected = bare(model.merge_and_unload())
-    assert expected.keys() == inside.keys() == encoder.state_dict().keys()
-    assert all(torch.equal(value, expected[name]) for name, value in inside.items())
-    assert all(torch.equal(value, expected[name]) for name, value in encoder.state_dict().items())
-    assert any(
-        not torch.equal(value, expected[name]) for name, value in load_encoder(base).state_dict().items()
-    )
+    same(inside, expected)
+    same(encoder.state_dict(), expected)
+    assert changed(plain, encoder)
 
 
 def test_adapters_of_transformers_own_are_merged(bases, tmp_path):
     expected = bare(adapted("lora", bases, tmp_path).merge_and_unload())
     model = AutoModelForSequenceClassification.from_pretrained(bases / "bert")
     model.load_adapter(str(tmp_path))
-    found = bare(merged_copy(model, "mine"))
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(value, expected[name]) for name, value in found.items())
-
-
-def test_a_disabled_adapter_is_left_out(bases):
-    model = adapted("lora beside a new pooler", bases)
-    with model.disable_adapter():
-        found = bare(merged_copy(model, "mine"))
-    plain = load_encoder(bases / "bert").state_dict()
-    assert all(torch.equal(value, plain[name]) for name, value in found.items())
+    same(bare(merged_copy(model, "mine")), expected)
 
 
 PROMPTS = peft.PromptTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3)
@@ -118,16 +108,13 @@ def test_an_adapter_of_another_base_is_refused(bases, tmp_path):
     for encoder in (model_of("bert", hidden_size=16), model_of("bert", num_hidden_layers=2)):
         with pytest.raises(UserError, match="does not fit its base"):
             merge_folder(encoder, tmp_path)
-    weights = tmp_path / "adapter_model.safetensors"
+    weights, config = tmp_path / "adapter_model.safetensors", tmp_path / "adapter_config.json"
     weights.write_bytes(weights.read_bytes()[:-9])
     with pytest.raises(UserError, match="not a complete safetensors file"):
         merge_folder(load_encoder(bases / "bert"), tmp_path)
-    weights.unlink()
-    with pytest.raises(UserError, match="adapter_model.safetensors is missing"):
-        merge_folder(load_encoder(bases / "bert"), tmp_path)
-    said = json.loads((tmp_path / "adapter_config.json").read_text()) | {"base_model_name_or_path": None}
-    (tmp_path / "adapter_config.json").write_text(json.dumps(said))
-    with pytest.raises(UserError, match="adapter_config.json names no base_model_name_or_path"):
+    said = json.loads(config.read_text()) | {"base_model_name_or_path": None}
+    config.write_text(json.dumps(said))
+    with pytest.raises(UserError, match="adapter_config.json .*base_model_name_or_path"):
         base_of(tmp_path)
 
 

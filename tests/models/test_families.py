@@ -13,6 +13,8 @@ from made_encoders import (
     HEADS,
     LAYERS,
     TEXTS,
+    changed,
+    copied,
     inputs_of,
     model_of,
     tokenizer_of,
@@ -34,7 +36,6 @@ from bertshift.models.family import (
     output_columns,
     run,
 )
-from bertshift.models.freeze import freeze
 from bertshift.models.heads import (
     SequenceClassifier,
     load_task_model,
@@ -64,14 +65,6 @@ def kinds(name):
     return pytest.mark.parametrize("kind", MATRIX[name])
 
 
-def copied(model):
-    return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def changed(before, model):
-    return {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
-
-
 def equal(first, second):
     return all(torch.equal(*pair) for pair in zip(first, second, strict=True))
 
@@ -89,7 +82,7 @@ def recorded(model, inputs, *names):
     record = Record(*names)
     with editing(model, record):
         run(model, **inputs)
-    return [record.kept[name] for name in names]
+    return [[one.clone() for one in record.kept[name]] for name in names]
 
 
 @kinds("every")
@@ -202,18 +195,18 @@ def test_groups_are_what_gives_gradients_to_them(kind):
     reached = {name: set() for name in weights}
 
     def note(part, output):
-        total = output.sum()
-        found = torch.autograd.grad(total, weights.values(), allow_unused=True, retain_graph=True)
-        for name, gradient in zip(weights, found, strict=True):
-            if gradient is not None:
+        model.zero_grad()
+        output.sum().backward(retain_graph=True)
+        for name, weight in weights.items():
+            if weight.grad is not None:
                 reached[name].add(part)
 
     hidden = layers.first
     note("embeddings", hidden)
-    for number in "1234":
-        hidden = layers(int(number), hidden.detach().requires_grad_())
-        note(number, hidden)
-    if len(family.after) > ("pooler" in family.after):
+    for number in range(1, LAYERS + 1):
+        hidden = layers(number, hidden.detach().requires_grad_())
+        note(str(number), hidden)
+    if {*family.after} - {"pooler"}:
         note(family.after[0], layers.after(hidden.detach().requires_grad_()))
     if getattr(model, "pooler", None) is not None:
         note("pooler", model.pooler(hidden.detach()))
@@ -263,25 +256,21 @@ def test_fresh_layers_move_nothing_else(kind):
 @torch.no_grad()
 def test_a_fresh_head_moves_its_own_map_alone(kind):
     model, inputs = model_of(kind), inputs_of(kind)
-    before = copied(model)
-    plain = [[one.clone() for one in found] for found in recorded(model, inputs, "maps", "values")]
+    before, old = copied(model), recorded(model, inputs, "maps", "values")
     reinitialise_head(model, 2, 3, seed=1)
-    moved = changed(before, model)
-    assert {family_of(model).group(name) for name in moved} == {"2"}
-    for found, old in zip(recorded(model, inputs, "maps", "values"), plain, strict=True):
-        assert equal(found[:1], old[:1])
-        assert torch.equal(found[1][:, [0, 1, 3]], old[1][:, [0, 1, 3]])
-        assert not torch.allclose(found[1][:, 2], old[1][:, 2], atol=1e-3)
+    assert {family_of(model).group(name) for name in changed(before, model)} == {"2"}
+    for (one, two, *_), found in zip(old, recorded(model, inputs, "maps", "values"), strict=True):
+        assert torch.equal(found[0], one)
+        moved = [not torch.equal(found[1][:, head], two[:, head]) for head in range(HEADS)]
+        assert moved == [False, False, True, False]
+        assert not torch.allclose(found[1][:, 2], two[:, 2], atol=1e-3)
 
 
 @pytest.mark.parametrize(
     ("kind", "operation"),
     [
         ("albert", lambda model: keep_layers(model, 2)),
-        ("albert", lambda model: freeze(model, 1)),
-        ("albert", lambda model: reinitialise_layers(model, 2)),
         ("albert", lambda model: reinitialise_head_output(model, 2, 1)),
-        ("llama", lambda model: reinitialise_head(model, 2, 1)),
         ("gpt2", reinitialise_pooler),
     ],
 )
@@ -291,7 +280,6 @@ def test_what_a_family_cannot_do_is_refused_and_changes_nothing(kind, operation)
     with pytest.raises(UserError, match=f" {kind} model"):
         operation(model)
     assert not changed(before, model) and model.config.num_hidden_layers == LAYERS
-    assert all(weight.requires_grad for weight in model.parameters())
 
 
 @kinds("every")
@@ -405,21 +393,6 @@ def test_an_imported_model_reads_what_transformers_gives_it(
     assert last_states(ours, torch.full((1, longest), 7)).isfinite().all()
     with pytest.raises((IndexError, RuntimeError)):
         theirs(torch.full((1, longest + 1), 7))
-
-
-@torch.no_grad()
-def test_pairs_are_refused_where_it_is_not_known_how_a_model_reads_them():
-    model, types = model_of("ernie"), torch.tensor([[0, 0, 1, 1]])
-    own = model.embeddings.forward
-
-    def copying(token_type_ids, **given):
-        copied = None if token_type_ids is None else 1 * token_type_ids
-        return own(**given, token_type_ids=copied)
-
-    model.embeddings.forward = copying
-    run(model, types, token_type_ids=0 * types)
-    with pytest.raises(UserError, match="how a ernie model reads which text a token is of"):
-        run(model, types, token_type_ids=types)
 
 
 @pytest.mark.parametrize(

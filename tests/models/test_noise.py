@@ -4,7 +4,6 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-import torch
 from made_encoders import model_of
 
 from bertshift.errors import UserError
@@ -36,24 +35,26 @@ def test_each_tensor_but_the_poolers_has_noise_with_the_norm_of_its_change(kind)
             assert not np.allclose(noise, change), name
 
 
-def test_a_frozen_tensor_has_no_noise_and_leaves_the_noise_of_others():
+def test_a_frozen_tensor_or_lost_layer_has_no_noise_and_leaves_the_noise_of_others():
     changed, name = model_of("bert", seed=9), "embeddings.word_embeddings.weight"
-    with torch.no_grad():
-        changed.get_parameter(name).copy_(model_of("bert", seed=0).get_parameter(name))
+    changed.get_parameter(name).data = model_of("bert", seed=0).get_parameter(name).data
+    keep_layers(changed, 2)
     before, _, noisy = made("bert", changed=changed)
-    _, _, whole = made("bert")
+    whole = made("bert")[2]
     assert np.array_equal(noisy[name], before[name])
-    assert {each for each in whole if not np.array_equal(whole[each], noisy[each])} == {name}
+    assert len({key.split(".")[2] for key in noisy if "layer." in key}) == 2
+    other = {key for key, weight in noisy.items() if not np.array_equal(weight, whole[key])}
+    assert other == {name}
 
 
 def test_another_seed_or_tensor_has_other_noise():
     before, _, noisy = made("bert")
     other = made("bert", seed=2)[2]
-    drawn = [name for name in noisy if not name.startswith("pooler.")]
-    assert not any(np.array_equal(noisy[name], other[name]) for name in drawn)
+    same = {name for name in noisy if np.array_equal(noisy[name], other[name])}
+    assert same == {name for name in noisy if name.startswith("pooler.")}
     queries = [f"encoder.layer.{n}.attention.self.query.weight" for n in (0, 1)]
-    first, second = (noisy[name] - before[name] for name in queries)
-    assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 0.15
+    first, second = ((noisy[name] - before[name]).ravel() for name in queries)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.15
 
 
 def test_bytes_of_a_seed_are_the_same_everywhere():
@@ -67,23 +68,13 @@ def test_bytes_of_a_seed_are_the_same_everywhere():
 
 def test_multiples_lie_on_one_line():
     before, _, once = made("bert")
-    _, _, ten = made("bert", times=10)
-    for name in before:
+    ten = made("bert", times=10)[2]
+    for name, weight in before.items():
         # Weights are float32: a sum of weights up to 8 is rounded to 2^-22.
-        expected = 10 * (once[name] - before[name])
-        assert np.allclose(ten[name] - before[name], expected, rtol=0, atol=6 * 2.0**-22), name
-
-
-def test_layers_that_a_model_lost_are_lost():
-    changed = model_of("bert", seed=9)
-    keep_layers(changed, 2)
-    parent = model_of("bert", seed=0)
-    add_noise(parent, changed, seed=1)
-    whole = made("bert")[2]
-    assert len(parent.encoder.layer) == parent.config.num_hidden_layers == 2
-    assert all(np.array_equal(weight, whole[name]) for name, weight in weights_of(parent).items())
+        error = ten[name] - weight - 10 * (once[name] - weight)
+        assert np.abs(error).max() <= 6 * 2.0**-22, name
 
 
 def test_models_of_other_shapes_are_refused():
-    with pytest.raises(UserError, match="embeddings.word_embeddings.weight is not a weight of both models"):
+    with pytest.raises(UserError, match="embeddings.word_embeddings.weight"):
         add_noise(model_of("bert"), model_of("bert", vocab_size=700), seed=1)

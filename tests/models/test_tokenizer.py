@@ -8,7 +8,6 @@ import pytest
 import torch
 from made_encoders import TEXTS, TOKENIZERS, inputs_of, made_tokenizer, model_of, tokenizer, tokenizer_folder
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, processors
 from transformers import AutoTokenizer
 
 from bertshift.activations.extract import encode
@@ -60,9 +59,7 @@ def test_joined_pieces_are_the_tokenizers_own_inputs(kind):
 def test_no_input_is_empty(kind):
     ours = tokenizer(kind)
     (ids, _), (empty,) = join(ours, pieces(ours, [""])[0]), encode_pairs([""], None, ours, 8)
-    assert len(ids) >= 1 and None not in ids and empty[0] == ids
-    index = encode(ours, [{"id": "1", "text_a": ""}, {"id": "2", "text_a": "the dog"}], 8)
-    assert index["token_ids"][: len(ids)].tolist() == ids and (index["example_offsets"][1:] > 0).all()
+    assert ids and None not in ids and empty[0] == ids
 
 
 @kinds
@@ -131,80 +128,31 @@ def test_a_tokenizer_comes_back_from_every_layout(kind, tmp_path):
         assert path.read_bytes() == (tmp_path / "twice" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert"])
+@pytest.mark.parametrize("kind", ["gpt2", "roberta"])
 def test_vocabularies_of_the_first_years_are_read(kind, tmp_path):
-    """vocab.json with merges.txt, or vocab.txt, without tokenizer.json."""
+    """vocab.json with merges.txt, without tokenizer.json."""
     ours = load_tokenizer(tokenizer_folder(kind, tmp_path))
     (tmp_path / "tokenizer.json").unlink()
     model = json.loads(made_tokenizer(kind).to_str())["model"]
-    if kind == "bert":
-        (tmp_path / "vocab.txt").write_text("\n".join(sorted(model["vocab"], key=model["vocab"].get)))
-        (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    else:
-        (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]))
-        (tmp_path / "merges.txt").write_text("\n".join(["#version: 0.2", *map(" ".join, model["merges"])]))
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]))
+    merges = ["#version: 0.2", *map(" ".join, model["merges"])]
+    (tmp_path / "merges.txt").write_text("\n".join(merges))
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     again = load_tokenizer(tmp_path)
     assert pieces(again, [*TEXTS, *ODD]) == pieces(ours, [*TEXTS, *ODD])
     assert layout_of(again) == layout_of(ours)
 
 
-def test_a_tokenizer_file_is_taken_as_it_is(tmp_path):
-    """Word pieces with a prefix and a rule for words that are not BERT's, and a marker that a model has learnt."""
-    folder = tokenizer_folder("bert", tmp_path)
-    fast = json.loads((folder / "tokenizer.json").read_text())
-    words = fast["model"]["vocab"]
-    fast["normalizer"], fast["pre_tokenizer"] = None, {"type": "WhitespaceSplit"}
-    fast["model"] |= {
-        "continuing_subword_prefix": "@@",
-        "vocab": {word.replace("##", "@@"): number for word, number in words.items()},
-    }
-    marker = fast["added_tokens"][0] | {"id": len(words), "content": "<e1>"}
-    fast["added_tokens"].append(marker)
-    (folder / "tokenizer.json").write_text(json.dumps(fast))
-    ours, own = load_tokenizer(folder), Tokenizer.from_str(json.dumps(fast))
-    texts = [*TEXTS, "the <e1> dog", "the [MASK] dog"]
-    assert pieces(ours, texts) == [own.encode(text, add_special_tokens=False).ids for text in texts]
-
-
-def test_word_pieces_without_berts_layout_keep_their_own(tmp_path):
-    """MPNet's vocabulary has BERT's five tokens, which stand around none of its texts."""
-    folder = tokenizer_folder("bert", tmp_path)
-    own = made_tokenizer("bert")
-    own.add_special_tokens(["<s>", "</s>"])
-    own.post_processor = processors.RobertaProcessing(
-        ("</s>", own.token_to_id("</s>")), ("<s>", own.token_to_id("<s>"))
-    )
-    own.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "MPNetTokenizer", "cls_token": "<s>", "sep_token": "</s>"})
-    )
-    ours = load_tokenizer(folder)
-    assert join(ours, *pieces(ours, TEXTS[:2]))[0] == own.encode(*TEXTS[:2]).ids
-
-
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_lowercase_is_as_the_configuration_says(lowercase, tmp_path):
-    folder = tokenizer_folder("bert", tmp_path)
-    fast = json.loads((folder / "tokenizer.json").read_text())
-    fast["normalizer"] = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-                          "strip_accents": None, "lowercase": not lowercase}  # fmt: skip
-    (folder / "tokenizer.json").write_text(json.dumps(fast))
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase})
-    )
-    theirs = AutoTokenizer.from_pretrained(folder)
-    assert (
-        pieces(load_tokenizer(folder), ["The Dog"])[0]
-        == theirs("The Dog", add_special_tokens=False)["input_ids"]
-    )
-
-
-def test_a_tokenizer_that_needs_its_own_code_is_refused(tmp_path):
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n")
-    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
-    with pytest.raises(UserError, match="BertJapaneseTokenizer cuts words by code of its own"):
-        load_tokenizer(tmp_path)
+    path = tokenizer_folder("bert", tmp_path) / "tokenizer.json"
+    fast = json.loads(path.read_text())
+    fast["normalizer"]["lowercase"] = not lowercase
+    path.write_text(json.dumps(fast))
+    said = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(said))
+    theirs = AutoTokenizer.from_pretrained(tmp_path)("The Dog", add_special_tokens=False)
+    assert pieces(load_tokenizer(tmp_path), ["The Dog"])[0] == theirs["input_ids"]
 
 
 def test_added_tokens_and_rows_of_padding_are_taken(tmp_path):
@@ -224,39 +172,47 @@ def test_added_tokens_and_rows_of_padding_are_taken(tmp_path):
     assert load_encoder(tmp_path / "run").config.vocab_size == model.config.vocab_size
 
 
-@pytest.mark.parametrize("kind", ["roberta", "albert", "llama", "gpt2"])
-def test_what_is_no_tokenizer_is_named(kind, tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-    with pytest.raises(UserError, match="neither tokenizer.json nor a vocabulary"):
+def test_a_tokenizer_that_needs_its_own_code_is_refused(tmp_path):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n")
+    said = '{"tokenizer_class": "BertJapaneseTokenizer"}'
+    (tmp_path / "tokenizer_config.json").write_text(said)
+    with pytest.raises(UserError, match="BertJapaneseTokenizer"):
         load_tokenizer(tmp_path)
-    (tmp_path / "spiece.model").write_bytes(b"\n\x0e\n\x05<unk>")
-    with pytest.raises(UserError, match="sentencepiece and protobuf"):
-        load_tokenizer(tmp_path)
-    (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(UserError, match="tokenizer.json is not JSON"):
-        load_tokenizer(tmp_path)
+
+
+def test_what_is_no_tokenizer_is_named(tmp_path):
+    files = {
+        "config.json": ('{"model_type": "albert"}', "neither tokenizer.json nor a vocabulary"),
+        "spiece.model": ("<unk>", "sentencepiece and protobuf"),
+        "tokenizer.json": ("{", "tokenizer.json is not JSON"),
+    }
+    for name, (content, words) in files.items():
+        (tmp_path / name).write_text(content)
+        with pytest.raises(UserError, match=words):
+            load_tokenizer(tmp_path)
 
 
 def test_code_of_a_repository_is_not_run(tmp_path):
-    folder = tokenizer_folder("albert", tmp_path)
-    said = json.loads((folder / "tokenizer_config.json").read_text())
+    path = tokenizer_folder("albert", tmp_path) / "tokenizer_config.json"
     code = {"auto_map": {"AutoTokenizer": ["code.Mine", None]}, "tokenizer_class": "Mine"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(said | code))
-    (folder / "code.py").write_text("raise SystemExit('run')")
-    same_pieces(load_tokenizer(folder), tokenizer("albert"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | code))
+    (tmp_path / "code.py").write_text("raise SystemExit('run')")
+    same_pieces(load_tokenizer(tmp_path), tokenizer("albert"))
 
 
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama", "modernbert"])
 @torch.no_grad()
 def test_a_published_folder_is_imported(kind, tmp_path, caplog):
-    """Folders are imported as transformers writes them, in pieces and bfloat16, with a language model's names and head."""
-    model, inputs, folder = model_of(kind), inputs_of(kind), tokenizer_folder(kind, tmp_path / "published")
+    """Folders are imported as transformers writes them, in pieces and bfloat16, with a language
+    model's names and head; GPT-2 once had its mask among its weights."""
+    model, folder = model_of(kind), tokenizer_folder(kind, tmp_path / "published")
+    for weight in model.parameters():
+        weight.copy_(weight.bfloat16())
     prefix = f"{model.base_model_prefix}."
     state = {prefix + name: value.bfloat16() for name, value in model.state_dict().items()}
-    state |= {"lm_head.weight": torch.zeros(600, 32), "lm_head.bias": torch.zeros(600)}
-    if kind == "gpt2":  # which once had its mask among its weights
+    state["lm_head.weight"] = torch.zeros(600, 32)
+    if kind == "gpt2":
         state[f"{prefix}h.0.attn.bias"] = torch.ones(1, 1, 64, 64)
-        state[f"{prefix}h.0.attn.masked_bias"] = torch.ones(())
     model.config.save_pretrained(folder)
     parts = {name: f"model-0000{number % 2}.safetensors" for number, name in enumerate(state)}
     for part in {*parts.values()}:
@@ -267,47 +223,31 @@ def test_a_published_folder_is_imported(kind, tmp_path, caplog):
     assert "no pooler" not in caplog.text
     again = load_encoder(tmp_path / "run")
     again.set_attn_implementation("eager")
-    for weight in model.parameters():
-        weight.copy_(weight.bfloat16())
-    assert torch.equal(run(again, **inputs).last_hidden_state, run(model, **inputs).last_hidden_state)
+    inputs = inputs_of(kind)
+    found, expected = run(again, **inputs), run(model, **inputs)
+    assert torch.equal(found.last_hidden_state, expected.last_hidden_state)
     same_pieces(load_tokenizer(tmp_path / "run"), tokenizer(kind))
     stored = load_file(tmp_path / "run/model.safetensors").values()
     assert {value.dtype for value in (*stored, *again.parameters())} == {torch.float32}
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("last", "words"),
     [
-        (lambda one, number, size: f"{one}: {number - 1}", "one number"),
-        (lambda one, number, size: f"{one}: {size}", "the number .*, its config.json says vocab_size"),
-        (lambda one, number, size: f"{one}: {number}, {one}: {number}", "twice"),
+        ("{0}: {1}, {0}: {1}", "twice"),
+        ("{0}: 7", "one number"),
+        ("{0}: {2}", "the number .*, its config.json says vocab_size"),
+        ('{0}: {1}, "more": {2}', "entries, its config.json says vocab_size"),
     ],
 )
-def test_a_vocabulary_has_each_token_and_each_number_once(tmp_path, change, words):
+def test_a_vocabulary_has_each_token_and_each_number_once(tmp_path, last, words):
     folder = tokenizer_folder("bert", tmp_path / "published")
     path = folder / "tokenizer.json"
-    tokens = json.loads(path.read_text())["model"]["vocab"]
-    model_of("bert", vocab_size=len(tokens)).save_pretrained(folder)
-    last, number = max(tokens.items(), key=lambda each: each[1])
-    spelled = f"{json.dumps(last)}: {number}"
-    assert spelled in path.read_text()
-    path.write_text(path.read_text().replace(spelled, change(json.dumps(last), number, len(tokens))))
+    vocabulary = json.loads(path.read_text())["model"]["vocab"]
+    size = len(vocabulary)
+    model_of("bert", vocab_size=size).save_pretrained(folder)
+    token = json.dumps(max(vocabulary, key=vocabulary.get))
+    changed = last.format(token, size - 1, size)
+    path.write_text(path.read_text().replace(f"{token}: {size - 1}", changed))
     with pytest.raises(UserError, match=words):
-        import_checkpoint(folder, tmp_path / "run")
-
-
-def test_a_vocabulary_alone_has_each_token_once(tmp_path):
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "the"]
-    model_of("bert", vocab_size=len(words)).save_pretrained(tmp_path)
-    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
-    with pytest.raises(UserError, match="vocab.txt has 'the' twice"):
-        import_checkpoint(tmp_path, tmp_path / "run")
-
-
-@pytest.mark.parametrize("size", [400, 2000])
-def test_a_vocabulary_of_another_size_is_refused(tmp_path, size):
-    folder = tokenizer_folder("roberta", tmp_path / "published")
-    model_of("roberta", vocab_size=size).save_pretrained(folder)
-    with pytest.raises(UserError, match=f"420 entries, its config.json says vocab_size {size}"):
         import_checkpoint(folder, tmp_path / "run")

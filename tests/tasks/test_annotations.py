@@ -1,9 +1,7 @@
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
-from transformers import BertConfig, BertModel, BertTokenizer
+from made_toys import bert_with, tokenizer_with
 
 from bertshift.errors import UserError
 from bertshift.models.biaffine import DependencyParser
@@ -13,43 +11,21 @@ from bertshift.tasks.annotations import annotate, describe
 from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.tagging import Tagging
 
-torch.set_num_threads(1)
-PIECES = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "he",
-    "did",
-    "see",
-    "dogs",
-    "bark",
-    ".",
-    "?",
-    "n",
-    "'",
-    "t",
-]
-TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate(PIECES)})
+TOKENIZER = tokenizer_with(["he", "did", "see", "dogs", "bark", *".?n't"])
 ROWS = [
     {"id": "7", "text_a": "He didn't see. Dogs bark.", "text_b": "Dogs  see?"},
     {"id": "8", "text_a": "Dogs bark.", "text_b": ""},
 ]
+SENTENCES = [["He", "did", "n't", "see", "."], ["Dogs", "bark", "."]]
 
 
 @pytest.fixture
 def folders(tmp_path):
-    torch.manual_seed(0)
-    made = []
-    for name, kind, labels in (
-        ("upos", TokenClassifier, ["NOUN", "VERB"]),
-        ("dep", DependencyParser, ["obj", "subj"]),
-    ):
-        bert = BertModel(BertConfig(vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-                                    intermediate_size=16, initializer_range=0.3))  # fmt: skip
-        made.append((tmp_path / name / "init1_seed1", kind(bert, labels, 1).eval()))
-        save_model(*made[-1], TOKENIZER)
+    tagger = TokenClassifier(bert_with(TOKENIZER), ["NOUN", "VERB"], 1).eval()
+    parser = DependencyParser(bert_with(TOKENIZER), ["obj", "subj"], 1).eval()
+    made = [(tmp_path / "upos", tagger), (tmp_path / "dep", parser)]
+    for folder, model in made:
+        save_model(folder, model, TOKENIZER)
     return made
 
 
@@ -58,21 +34,22 @@ def test_texts_are_cut_and_each_sentence_is_read_by_itself(folders):
     rows = annotate(ROWS, tagger, parser)
     assert [row["id"] for row in rows] == ["7", "8"]
     first = rows[0]["text_a"]
-    assert first["words"] == ["He", "did", "n't", "see", ".", "Dogs", "bark", "."]
-    assert [ROWS[0]["text_a"][a:b] for a, b in zip(first["start"], first["end"])] == first["words"]
-    alone = [{"words": words, "upos": ["_"] * len(words), "heads": [0] * len(words), "deprels": ["_"] * len(words)}
-             for words in (first["words"][:5], first["words"][5:])]  # fmt: skip
+    assert first["words"] == [*SENTENCES[0], *SENTENCES[1]]
+    cut = [ROWS[0]["text_a"][a:b] for a, b in zip(first["start"], first["end"])]
+    assert cut == first["words"]
+    unread = [{"words": words} | dict.fromkeys(("upos", "deprels"), words) for words in SENTENCES]
+    alone = [row | {"heads": [0] * len(row["words"])} for row in unread]
     tags = Tagging("", "", (), 512, tag_model.labels).predict(tag_model, alone, TOKENIZER)
-    parses = DependencyParsing("", "", (), 512, parse_model.labels).predict(parse_model, alone, TOKENIZER)
+    parsing = DependencyParsing("", "", (), 512, parse_model.labels)
+    parses = parsing.predict(parse_model, alone, TOKENIZER)
     assert first["upos"] == tags[0] + tags[1]
-    heads, deprels = zip(*(arc for parse in parses for arc in parse.arcs))
-    shifted = np.array(heads) + np.where((np.arange(8) >= 5) & (np.array(heads) > 0), 5, 0)
-    assert first["heads"] == shifted.tolist() and first["deprels"] == list(deprels)
+    later = [(head and head + 5, label) for head, label in parses[1].arcs]
+    assert list(zip(first["heads"], first["deprels"])) == [*parses[0].arcs, *later]
     assert rows[1]["text_a"]["upos"] == tags[1] and rows[1]["text_b"]["words"] == []
 
 
 def test_a_model_of_another_kind_is_refused(folders):
-    with pytest.raises(UserError, match="is a DependencyParser, not a TokenClassifier; under 'annotators'"):
+    with pytest.raises(UserError, match="a DependencyParser, not a TokenClassifier.* 'annotators'"):
         annotate(ROWS, folders[1][0], folders[1][0])
 
 

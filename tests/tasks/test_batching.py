@@ -1,3 +1,5 @@
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
@@ -5,36 +7,33 @@ import torch
 from bertshift.tasks.batching import Encoded, length_bucketed, pad
 
 
-def lengths_like_glue(n: int, mean: float) -> np.ndarray:
-    """Sentence lengths in pieces are about log-normal."""
-    return np.clip(np.random.default_rng(0).lognormal(np.log(mean), 0.45, n).astype(int), 4, 128)
+def batches_of(n, size, pool=100, seed=1):
+    """Batches of sentences whose lengths in pieces are about log-normal, as GLUE's are."""
+    lengths = np.random.default_rng(0).lognormal(3.5, 0.45, n).astype(int)
+    return length_bucketed(lengths, size, np.random.default_rng(seed), pool), lengths
 
 
-@pytest.mark.parametrize(("n", "batch_size", "pool"), [(1, 8, 10), (7, 8, 10), (100, 8, 3), (1000, 32, 100)])
-def test_every_index_occurs_once_and_one_batch_a_pool_is_short(n, batch_size, pool):
-    batches = length_bucketed(lengths_like_glue(n, 40), batch_size, np.random.default_rng(1), pool)
-    assert sorted(i for batch in batches for i in batch) == list(range(n))
-    assert max(map(len, batches)) <= batch_size
-    assert len(batches) == -(-n // batch_size)
-    assert sum(len(batch) < batch_size for batch in batches) == (n % batch_size > 0)
+@pytest.mark.parametrize(("n", "size", "pool"), [(1, 8, 10), (7, 8, 10), (100, 8, 3), (1000, 32, 100)])
+def test_every_index_occurs_once_and_one_batch_a_pool_is_short(n, size, pool):
+    batches, _ = batches_of(n, size, pool)
+    assert sorted(chain(*batches)) == list(range(n))
+    assert max(map(len, batches)) <= size and len(batches) == -(-n // size)
+    assert sum(len(batch) < size for batch in batches) == (n % size > 0)
 
 
 def test_batches_depend_on_the_generator_alone_and_are_shuffled():
-    lengths = lengths_like_glue(500, 20)
-    once, again, other = (length_bucketed(lengths, 16, np.random.default_rng(seed)) for seed in (3, 3, 4))
+    (once, lengths), (again, _), (other, _) = (batches_of(500, 16, seed=seed) for seed in (3, 3, 4))
     assert once == again
-    assert {frozenset(batch) for batch in once} != {
-        frozenset(batch) for batch in other
-    }  # ties fall otherwise
-    shortest = [min(lengths[i] for i in batch) for batch in once]
+    assert set(map(frozenset, once)) != set(map(frozenset, other))  # ties fall otherwise
+    shortest = [min(lengths[batch]) for batch in once]
     assert shortest != sorted(shortest)
 
 
 def test_padding_and_its_mask():
     long, short = Encoded([5, 6, 7], [0, 0, 1]), Encoded([8], [1])
-    batch = pad([long, short], pad_id=9)
-    assert batch["input_ids"].tolist() == [[5, 6, 7], [8, 9, 9]]
-    assert batch["token_type_ids"].tolist() == [[0, 0, 1], [1, 0, 0]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
-    assert pad([long, long], pad_id=9)["attention_mask"] is None
-    assert pad([long], pad_id=9)["input_ids"].dtype == torch.int64
+    batch = {key: value.tolist() for key, value in pad([long, short], pad_id=9).items()}
+    assert batch["input_ids"] == [[5, 6, 7], [8, 9, 9]]
+    assert batch["token_type_ids"] == [[0, 0, 1], [1, 0, 0]]
+    assert batch["attention_mask"] == [[1, 1, 1], [1, 0, 0]]
+    whole = pad([long, long], pad_id=9)
+    assert whole["attention_mask"] is None and whole["input_ids"].dtype == torch.int64

@@ -5,7 +5,7 @@ import pytest
 import torch
 from disabling import disabled
 from fine_tuning import finetune
-from made_encoders import LAYERS, model_of, tokenizer_of
+from made_encoders import LAYERS, TEXTS, model_of, tokenizer_of
 from made_sidecars import sidecar
 from safetensors.torch import load_file
 
@@ -19,84 +19,47 @@ from bertshift.training.settings import TrainSettings
 
 # With a pair's types, one layer, hooks, one projection, a mask of the past, no row.
 KINDS = ("roberta", "albert", "deberta-v2", "modernbert", "gpt2", "nomic_bert")
-WORDS = [
-    "the",
-    "old",
-    "house",
-    "stood",
-    "near",
-    "the",
-    "river",
-    "and",
-    "nobody",
-    "had",
-    "lived",
-    "there",
-    "for",
-    "years",
-    "didn't",
-    "café",
-]
-RNG = np.random.default_rng(0)
 
 
-def words(least=2, most=9):
-    return RNG.choice(WORDS, RNG.integers(least, most)).tolist()
+def made(i):
+    """A row that has what any task reads."""
+    words, other = (TEXTS[n % len(TEXTS)].split()[: 5 + i] for n in (i, i + 1))
+    text = " ".join(words)
+    row = {"id": str(i), "text_a": text, "text_b": " ".join(other), "label": i / 4}
+    row |= {"words": words, "upos": ["XY"[len(word) % 2] for word in words], "xpos": words}
+    row |= {"heads": [*range(len(words))], "deprels": ["root", *["obj"] * (len(words) - 1)]}
+    answer = {"text": words[2], "start": text.index(f" {words[2]}") + 1}
+    return row | {"question": text, "context": text, "impossible": False, "answers": [answer]}
 
 
-def pair(i):
-    return {"text_a": " ".join(words()), "text_b": " ".join(words()), "label": ["no", "yes"][i % 2]}
-
-
-def sentence(_):
-    found = words()
-    deprels = ["root", *["obj"] * (len(found) - 1)]
-    tags = ["XY"[len(word) % 2] for word in found]
-    return {"words": found, "upos": tags, "xpos": found, "heads": [*range(len(found))], "deprels": deprels}
-
-
-def question(_):
-    context = " ".join(words(4, 20))
-    answer = context.split()[2]
-    answers = [{"text": answer, "start": context.index(answer)}]
-    return {"question": " ".join(words()), "context": context, "impossible": False, "answers": answers}
-
-
-def rows(made):
-    return [{"id": str(i)} | made(i) for i in range(8)]
-
-
-PAIRS = rows(pair)
-ROWS = {
-    "classification": (PAIRS, "accuracy"),
-    "regression": ([row | {"label": i / 4} for i, row in enumerate(PAIRS)], "pearson"),
-    "spans": (rows(question), "f1"),
-    "tags": (rows(sentence), "accuracy"),
-    "dependencies": (rows(sentence), "las_ud"),
-}
+ROWS = [made(i) for i in range(8)]
+CLASSES = [row | {"label": ["no", "yes"][i % 2]} for i, row in enumerate(ROWS)]
+METRIC = {"classification": "accuracy", "regression": "pearson", "spans": "f1"}
+METRIC |= {"tags": "accuracy", "dependencies": "las_ud"}
 
 
 def settings_of(task):
-    settings = {"name": task, "dataset": "toys", "kind": task, "metrics": [ROWS[task][1]], "max_length": 40}
-    return settings | {"max_query_length": 8, "doc_stride": 8} if task == "spans" else settings
+    settings = {"name": task, "dataset": "toys", "kind": task, "metrics": [METRIC[task]]}
+    windows = {"max_query_length": 8, "doc_stride": 8} if task == "spans" else {}
+    return settings | windows | {"max_length": 40}
 
 
-CASES = [(kind, "classification") for kind in KINDS] + [("deberta-v2", task) for task in list(ROWS)[1:]]
+CASES = [(kind, "classification") for kind in KINDS]
+CASES += [("deberta-v2", task) for task in [*METRIC][1:]]
 
 
 @pytest.mark.parametrize(("kind", "task"), CASES)
 def test_every_part_of_a_model_learns_from_every_task(kind, task, tmp_path):
-    save_model(tmp_path / "start", model_of(kind), tokenizer_of(kind))
+    start, run = tmp_path / "start", tmp_path / "run"
+    save_model(start, model_of(kind), tokenizer_of(kind))
     bank = {"kind": "treebank"} if task in ("tags", "dependencies") else {}
-    data, metric = ROWS[task]
+    data = dict.fromkeys(("train", "dev"), CLASSES if task == "classification" else ROWS)
     settings = TrainSettings(learning_rate=1e-3, batch_size=4, steps=3)
-    scores = finetune(
-        settings_of(task), {"train": data, "dev": data}, sidecar(train=8, dev=8) | bank,
-        tmp_path / "start", tmp_path / "run", settings, 1,
-    )  # fmt: skip
-    assert np.isfinite(scores["loss"]) and metric in scores["scores"]
-    encoder = load_task_model(tmp_path / "run").encoder
-    before, after = load_file(tmp_path / "start/model.safetensors"), encoder.state_dict()
+    beside = sidecar(train=8, dev=8) | bank
+    scores = finetune(settings_of(task), data, beside, start, run, settings, 1)
+    assert np.isfinite(scores["loss"]) and METRIC[task] in scores["scores"]
+    encoder, before = load_task_model(run).encoder, load_file(start / "model.safetensors")
+    after = encoder.state_dict()
     moved = {name for name in after if not torch.equal(before[name], after[name])}
     layers = map(str, range(1, 1 + len({*layers_of(encoder)})))
     assert {"embeddings", *layers} <= {family_of(encoder).group(name) for name in moved}
@@ -105,16 +68,16 @@ def test_every_part_of_a_model_learns_from_every_task(kind, task, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 @torch.inference_mode()
 def test_all_ablations_predict_what_changed_models_predict(kind):
-    data, tokenizer = ROWS["regression"][0], tokenizer_of(kind)
-    task = load_task(settings_of("regression"), sidecar(train=8, dev=8), data)
+    tokenizer = tokenizer_of(kind)
+    task = load_task(settings_of("regression"), sidecar(train=8, dev=8), ROWS)
     model = task.model(model_of(kind), seed=1).eval()
-    found = under_every_ablation(task, model, data, tokenizer)
+    found = under_every_ablation(task, model, ROWS, tokenizer)
     with averaging(model.encoder) as means:
-        plain = task.predict(model, data, tokenizer)
+        plain = task.predict(model, ROWS, tokenizer)
     np.testing.assert_allclose(found[NOTHING], plain, rtol=1e-4, atol=1e-5)
     for one in every_ablation(model.encoder):
         if one.layer in (2, LAYERS) and one.head in (0, 3):
             with disabled(model.encoder, one, means):
-                expected = task.predict(model, data, tokenizer)
+                expected = task.predict(model, ROWS, tokenizer)
             effect = np.abs(expected - plain).max()
             assert effect > 1e-5 and np.abs(found[one] - expected).max() < 0.01 * effect

@@ -1,19 +1,16 @@
 """Out of memory: what is made up here is only that a forward pass of too much raises."""
 
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 import pytest
 import torch
-import yaml
-from conftest import ROOT
 from made_toys import TOKENIZER, model_of
 from made_training import TASKS, case
 from transformers import BertModel
 
 from bertshift.errors import UserError
-from bertshift.running.memory import how_many_fit, in_parts
+from bertshift.running.memory import how_many_fit
 from bertshift.training import loop
 from bertshift.training.settings import TrainSettings
 
@@ -37,24 +34,16 @@ def memory_for(most, module=BertModel):
         module.forward = forward
 
 
-def test_every_kind_of_task_is_here():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    tasks = schema["properties"]["tasks"]["additionalProperties"]["properties"]
-    assert set(tasks["kind"]["enum"]) == set(TASKS)
-
-
 @pytest.mark.parametrize("kind", [*TASKS, "pretraining"])
 def test_parts_add_up_to_the_batch(kind, size=3):
     model, collate, loss, examples = case(kind)
-    model = model.double()
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    weights = [weight for weight in model.double().parameters() if weight.requires_grad]
     whole = collate(examples)
-    expected = loss(model, whole)
-    parts = [loss(model, collate(examples[i : i + size]), whole) for i in range(0, len(examples), size)]
-    torch.testing.assert_close(sum(parts), expected, rtol=1e-6, atol=1e-6)
-    gradients = [torch.autograd.grad(value, weights, allow_unused=True) for value in (expected, sum(parts))]
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    cut = [collate(examples[i : i + size]) for i in range(0, len(examples), size)]
+    expected, found = loss(model, whole), sum(loss(model, part, whole) for part in cut)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    gradients = [torch.autograd.grad(one, weights, allow_unused=True) for one in (expected, found)]
+    torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
 
 
 def trained(folder, most, kind="tags", loss=None, **changes):
@@ -78,43 +67,12 @@ def test_a_batch_that_does_not_fit_is_learnt_from_in_parts_as_if_it_were_whole(t
     np.testing.assert_allclose(losses[14], losses[1000], rtol=1e-5)
 
 
-def test_the_size_outlasts_an_interruption(tmp_path, capsys):
-    expected = trained(tmp_path / "whole", 40)
-    kinds = case("tags")
-    calls = []
-
-    def interrupted(model, *batches):
-        calls.append(1)
-        if len(calls) == 8:
-            raise KeyboardInterrupt
-        return kinds[2](model, *batches)
-
-    with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path / "stopped", 40, loss=interrupted, checkpoint_minutes=1e-9)
-    capsys.readouterr()
-    found = trained(tmp_path / "stopped", 40, checkpoint_minutes=1e-9)
-    said = capsys.readouterr().err
-    assert "resuming after step" in said and "memory" not in said
-    assert all(torch.equal(value, found[name]) for name, value in expected.items())
-
-
 def test_one_example_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path):
     with pytest.raises(UserError, match="one example of .*stuck.* write a smaller max_length"):
         trained(tmp_path / "stuck", 8)
-    with pytest.raises(UserError, match="toy: one input is more than .* write a smaller max_length"):
-        list(in_parts([[1, 2, 3]], partial(limited_sum, most=0), "toy"))
-
-
-def limited_sum(members, most):
-    if len(members) > most:
-        raise torch.cuda.OutOfMemoryError
-    return sum(members)
-
-
-def test_batches_are_cut_once_memory_has_run_out(capsys):
-    found = list(in_parts([[1, 2, 3, 4, 5], [6, 7], [8]], partial(limited_sum, most=2), "toy"))
-    assert found == [([1, 2], 3), ([3, 4], 7), ([5], 5), ([6], 6), ([7], 7), ([8], 8)]
-    assert capsys.readouterr().err.count("toy: out of memory") == 2
+    task, rows = TASKS["classification"]
+    with memory_for(4), pytest.raises(UserError, match="one input is more than .* max_length"):
+        task.predict(model_of(task), rows, TOKENIZER)
 
 
 @pytest.mark.parametrize("kind", TASKS)

@@ -1,5 +1,3 @@
-from itertools import product
-
 import pytest
 
 from bertshift.training.schedules import SCHEDULE, bert_linear, constant, linear
@@ -14,12 +12,6 @@ def test_linear_is_a_triangle():
 def test_bert_decay_is_taken_at_the_absolute_step():
     """google-research/bert: the line runs from 1 at step 0, so the warmup ends at 1 and decay goes on from .8."""
     assert [bert_linear(step, 10, 0.2) for step in range(5)] == pytest.approx([0, 0.5, 0.8, 0.7, 0.6])
-
-
-@pytest.mark.parametrize("name", SCHEDULE)
-def test_factors_stay_in_the_unit_interval(name):
-    for warmup, total in product([0, 0.1, 1], [1, 2, 7]):
-        assert all(0 <= SCHEDULE[name](step, total, warmup) <= 1 for step in range(total + 1))
 
 
 def test_no_warmup_starts_at_the_full_rate():

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -21,40 +20,38 @@ TEXTS = [
 def test_vocabulary_loads_offline_and_splits_as_bert(tmp_path):
     train_wordpiece(TEXTS, 120, True, tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    numbers = json.loads((tmp_path / "tokenizer.json").read_text())["model"]["vocab"]
+    numbers = tokenizer.get_vocab()
     pieces = sorted(numbers, key=numbers.get)
-    assert pieces[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    assert tokenizer.convert_ids_to_tokens(range(len(pieces))) == pieces
-    assert len(set(pieces)) == len(pieces) <= 120
+    assert pieces[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] and len(pieces) <= 120
+    assert sorted(numbers.values()) == [*range(len(pieces))]
     encoded = tokenizer("Cat sat", "ÇA!")
-    assert tokenizer.convert_ids_to_tokens(encoded.input_ids)[:3] == ["[CLS]", "cat", "sat"]
-    assert tokenizer.convert_ids_to_tokens(encoded.input_ids)[4:6] == ["ca", "!"]
+    assert tokenizer.decode(encoded.input_ids) == "[CLS] cat sat [SEP] ca! [SEP]"
     assert encoded.token_type_ids == [0, 0, 0, 0, 1, 1, 1]
     train_wordpiece(TEXTS, 120, False, tmp_path)
     cased = AutoTokenizer.from_pretrained(tmp_path).tokenize("Ça The")
     assert "".join(cased).replace("##", "") == "ÇaThe"
 
 
-@pytest.mark.parametrize("special", ["roberta", "gpt2"])
-def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(tmp_path, special):
-    train_byte_bpe(TEXTS, 300, special == "roberta", special, tmp_path)
-    tokenizer = load_tokenizer(tmp_path)
-    assert 256 < len(tokenizer) <= 300
+@pytest.mark.parametrize(
+    ("special", "joined", "names"),
+    [
+        ("roberta", (((0,), (2,)), ((0,), (2, 2), (2,))), "<s> <pad> </s> <unk>"),
+        ("gpt2", (((), ()), ((), (), ())), " ".join(["<|endoftext|>"] * 4)),
+    ],
+)
+def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(tmp_path, special, joined, names):
+    lowercase = special == "roberta"
+    train_byte_bpe(TEXTS, 300, lowercase, special, tmp_path)
+    tokenizer, theirs = load_tokenizer(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    layout = layout_of(tokenizer)
+    assert 256 < len(tokenizer) <= 300 and (layout.one, layout.two) == joined
     for text in ("Ça va? Sing,", " \t☃ <mask>"):  # every byte is known
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        assert tokenizer.decode(ids) == (text.lower() if special == "roberta" else text)
-        assert not set(ids) & layout_of(tokenizer).special
-    assert (
-        AutoTokenizer.from_pretrained(tmp_path)("the cat")["input_ids"] == tokenizer("the cat")["input_ids"]
-    )
-    layout = layout_of(tokenizer)
-    assert (layout.one, layout.two) == {
-        "roberta": (((0,), (2,)), ((0,), (2, 2), (2,))),
-        "gpt2": (((), ()), ((), (), ())),
-    }[special]
-    names = ["bos_token", "pad_token", "eos_token", "unk_token"]
-    expected = ["<s>", "<pad>", "</s>", "<unk>"] if special == "roberta" else ["<|endoftext|>"] * 4
-    assert [getattr(tokenizer, name) for name in names] == expected
+        assert tokenizer.decode(ids) == (text.lower() if lowercase else text)
+        assert layout.special.isdisjoint(ids)
+    assert theirs("the cat")["input_ids"] == tokenizer("the cat")["input_ids"]
+    found = [getattr(tokenizer, f"{name}_token") for name in ("bos", "pad", "eos", "unk")]
+    assert " ".join(found) == names
 
 
 def made(folder):

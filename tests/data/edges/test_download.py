@@ -125,20 +125,18 @@ def test_an_earlier_file_stays_where_nothing_comes(monkeypatch, tmp_path, url, m
 
 
 def test_members_are_read_in_place_and_not_more_than_memory_holds(tmp_path, monkeypatch):
-    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
-        for name, kind in (("top/../../out.txt", tarfile.REGTYPE), ("top/link.txt", tarfile.SYMTYPE)):
-            info = tarfile.TarInfo(name)
-            info.type, info.size, info.linkname = kind, 2 * (kind == tarfile.REGTYPE), "/etc/hostname"
-            tar.addfile(info, io.BytesIO(b"hi"))
-
-    def read():
-        return read_members(tmp_path / "a.tar.gz", re.compile(r"top/(.*)"))
-
-    assert read() == {"../../out.txt": "hi"}
-    assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
+    packed = tmp_path / "a.tar.gz"
+    with tarfile.open(packed, "w:gz") as tar:
+        up, link = tarfile.TarInfo("top/../../out.txt"), tarfile.TarInfo("top/link.txt")
+        up.size, link.type, link.linkname = 2, tarfile.SYMTYPE, "/etc/hostname"
+        tar.addfile(up, io.BytesIO(b"hi"))
+        tar.addfile(link)
+    members = re.compile(r"top/(.*)")
+    assert read_members(packed, members) == {"../../out.txt": "hi"}
+    assert [*tmp_path.iterdir()] == [packed]
     monkeypatch.setattr(archive, "LARGEST", 1)
     with pytest.raises(UserError, match="a.tar.gz holds more than"):
-        read()
+        read_members(packed, members)
 
 
 def test_a_redirect_does_not_leave_https():

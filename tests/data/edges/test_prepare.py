@@ -8,7 +8,7 @@ from conftest import ROOT
 from bertshift.config import read_catalogue
 from bertshift.data.edges import prepare
 from bertshift.data.edges.prepare import prepare_edges
-from bertshift.data.edges.records import TASKS, read_edge_sidecar, read_edges, target
+from bertshift.data.edges.records import read_edge_sidecar, read_edges, target
 from bertshift.errors import UserError
 from bertshift.files import write_jsonl
 
@@ -84,13 +84,3 @@ def test_missing_files_are_named_with_their_address(name, tmp_path):
     first = tmp_path / next(iter(spec["files"].values()))
     with pytest.raises(UserError, match=f"(?s){first}.*{re.escape(spec['url'])}"):
         prepare_edges(name, spec, tmp_path, tmp_path / "out")
-
-
-def test_catalogue_has_a_generated_set_for_each_task():
-    assert [CATALOGUE[f"world_{task}"]["task"] for task in TASKS] == list(TASKS)
-
-
-def test_a_licence_that_is_not_stated_is_said_so(root, tmp_path):
-    spec = {key: value for key, value in SPEC.items() if key not in ("licence", "url")}
-    prepare_edges("mine", spec, root, tmp_path / "mine")
-    assert read_edge_sidecar(tmp_path / "mine")["licence"] == "not stated"

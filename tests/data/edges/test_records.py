@@ -9,15 +9,11 @@ from bertshift.files import write_json, write_jsonl
 WORDS = ["Ann", "saw", "the", "river", "."]
 FAULTS = [
     ("entities", [target("A", (3, 6))], r"target 1 has the span1 \[3, 6\) outside"),
-    ("entities", [target("A", (-1, 1))], "outside"),
     ("entities", [target("A", (0, 1)), target("A", (2, 2))], r"target 2 has the empty span1"),
     ("entities", [3], "target 1 is not an object"),
-    ("entities", [{"span1": 3, "label": "A"}], "not \\[start, end\\)"),
     ("entities", [target("A", (0.0, 1.0))], "not \\[start, end\\)"),
     ("srl", [target("A", (0, 1))], "span1 where span1 and span2"),
-    ("pos", [target("A", (0, 1), (1, 2))], "span1 and span2 where span1"),
     ("entities", [{"span1": [0, 1]}], "no label"),
-    ("entities", [target("", (0, 1))], "no label"),
     ("entities", [target([], (0, 1))], "0 labels"),
     ("coref", [target(["0", "1"], (0, 1), (2, 4))], "2 labels"),
     ("pos", [target("NN", (2, 4))], "single word"),
