@@ -69,7 +69,9 @@ def test_a_job_records_what_it_took(tmp_path, monkeypatch):
         begun = time.process_time()
         while time.process_time() < begun + 0.3:
             pass
-        assert os.environ["MPLBACKEND"] == "agg"
+        assert os.environ["MPLBACKEND"] == "agg" and os.environ["HF_HUB_OFFLINE"] == "1"
+    with job(snakemake(tmp_path / "online.log"), downloads=True):
+        assert "HF_HUB_OFFLINE" not in os.environ
     [took] = csv.DictReader((tmp_path / "job.cost.tsv").read_text().splitlines(), delimiter="\t")
     assert float(took["s"]) >= 0.3 and float(took["cpu_time"]) >= 0.3 and float(took["max_rss"]) > 50
 

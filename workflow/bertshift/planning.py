@@ -74,7 +74,7 @@ class Estimate:
         self.rows, self.tokens = table["rows"][self.data], table["tokens"][self.data]
 
     def cost(self, job: Job) -> Cost:
-        """Add up what the keys of the rule say; config/costs.yaml explains them."""
+        """Add up what the keys of the rule say (config/costs.yaml). Metrics run on a CPU."""
         rule = self.table["rules"]["other"] | self.table["rules"].get(job.rule, {})
         rule = {key: one[self.data] if isinstance(one, dict) else one for key, one in rule.items()}
         cpu, gpu = (self.table["machines"][name] for name in ("cpu", "gpu"))
@@ -83,21 +83,19 @@ class Estimate:
         inputs, trained = self.inputs(job), self.trainings(job, rule["trains"])
         scales = self.scales(job, shape)
         dump = self.dump(job, rule["dumps"], shape) * scales["runs"] if rule["dumps"] else 0.0
-        # On a GPU: operations of a model, and batches that pass through a layer.
-        products, passes = self.probes(rule["probes"], shape) if rule["probes"] else (0.0, 0.0)
+        operations, batches = self.probes(rule["probes"], shape) if rule["probes"] else (0.0, 0.0)
         if rule["reads"] == "dev":
             rows, length = self.split(self.task(job)["task"], "dev")
             inputs = [(min(rows, self.config["ablation"]["max_dev"] or rows), length)]
         for number, length in inputs:
-            products += shape.operations(number, length)
-            passes += shape.layers * math.ceil(number * length / BATCH_TOKENS)
+            operations += shape.operations(number, length)
+            batches += shape.layers * math.ceil(number * length / BATCH_TOKENS)
         for number, length, batch in trained:
-            products += 3 * shape.operations(number, length)
-            passes += 3 * shape.layers * number / batch
+            operations += 3 * shape.operations(number, length)
+            batches += 3 * shape.layers * number / batch
         times = math.prod([rule["times"], *(scales[each] for each in rule["by"])])
         speed = cores * machine["flops"] / (1 + machine["half_width"] / shape.width)
-        seconds = rule["seconds"] + times * (products / speed + passes * machine["pass"])
-        # On a CPU wherever a job runs: operations of a metric, and bytes of activations.
+        seconds = rule["seconds"] + times * (operations / speed + batches * machine["pass"])
         compared = scales[rule["compares"]] * (shape.layers + 1) * max(1, len(inputs))
         on_cpu = rule["products"] * shape.width**2 + rule["decompositions"] * shape.width**3
         seconds += compared * on_cpu / cpu["flops"] / job.threads + 3 * dump / cpu["moved"]
@@ -109,7 +107,7 @@ class Estimate:
         disk = rule["disk_mb"] * MB + rule["models"] * 4 * shape.parameters
         disk += compared * rule["row_bytes"] + dump * (rule["dumps"] == "kind")
         temporary = bool(rule["kept_by"]) and not self.config.get(rule["kept_by"])
-        return Cost(seconds, times * products + compared * on_cpu, memory, disk, temporary)
+        return Cost(seconds, times * operations + compared * on_cpu, memory, disk, temporary)
 
     def model(self, job: Job) -> str:
         """Name the model that a job is about."""

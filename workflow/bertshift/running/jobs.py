@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.files import write_text
-from bertshift.running import gpus, network, warm
+from bertshift.running import gpus, warm
 from bertshift.running.redaction import redact
 
 
@@ -111,10 +111,19 @@ def _be_alone(log: io.TextIOBase) -> None:
         pass
 
 
+def _go_online(downloads: bool) -> None:
+    """Let the hub's libraries download, or else read their cache alone, in this process and those
+    that it starts."""
+    for name in warm.OFFLINE:
+        os.environ.pop(name, None)
+        if not downloads:
+            os.environ[name] = "1"
+
+
 @contextmanager
 def job(snakemake, downloads: bool = False) -> Iterator[dict]:
     """Run the body of every script, which gets the rule's settings, inside what a job needs:
-    threads, a GPU for rules that ask for one, log without secrets, no network unless it downloads,
+    threads, a GPU for rules that ask for one, log without secrets, no downloads unless it is to download,
     and errors as one sentence. What the job took is written beside its log.
 
     Where there is a server for warm starts, a fork of it runs the script instead, and this does
@@ -124,7 +133,7 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict]:
     if snakemake.threads == warm.THREADS and not downloads:
         warm.hand_over()
     begun = time.monotonic()
-    network.allow(downloads)
+    _go_online(downloads)
     for name in (
         "OMP_NUM_THREADS",
         "MKL_NUM_THREADS",
@@ -149,8 +158,7 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict]:
             if snakemake.resources.get("gpu", 0):
                 gpus.take_one(f"{path.parent.name}/{path.stem}")
                 _check_gpu(snakemake.config["unusable_gpu"])
-            with network.as_allowed():
-                yield settings_of(snakemake)  # the script may write into it
+            yield settings_of(snakemake)  # the script may write into it
             _write_cost(path, begun)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)

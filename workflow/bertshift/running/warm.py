@@ -22,8 +22,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import bertshift
-from bertshift.running.network import OFFLINE
 
+# The hub's own libraries heed these variables of a process, once, when they are imported.
+OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
 # In the environment of jobs: the address of the server and the Python that it runs by.
 VARIABLE = "BERTSHIFT_WARM"
 # A fork has the threads that the server imported numpy and torch with.

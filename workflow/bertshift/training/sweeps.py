@@ -17,7 +17,6 @@ from bertshift.rows.losses import thinned
 from bertshift.rows.origin import ORIGIN
 from bertshift.rows.scored import read_scored, with_blocks
 from bertshift.rows.tables import score_table
-from bertshift.running import network
 from bertshift.training.finetuning import trainer
 
 
@@ -119,11 +118,9 @@ def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path])
     torch.set_num_threads(threads)
     sys.stderr = _Sent(connection)
     try:
-        # Permissions of the job around them hold for its own process alone.
-        with network.as_allowed():
-            run = _weightless(*places)
-            while (task := connection.recv()) is not None:
-                connection.send(("done", (task[0], run(*task))))
+        run = _weightless(*places)
+        while (task := connection.recv()) is not None:
+            connection.send(("done", (task[0], run(*task))))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the job's error
         error.add_note(traceback.format_exc())
         connection.send(("failed", error))

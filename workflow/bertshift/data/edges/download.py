@@ -13,8 +13,8 @@ from bertshift.data.text_file import is_web_page
 from bertshift.errors import UserError
 from bertshift.files import atomic
 from bertshift.files import sha256 as digest
-from bertshift.running.network import HERE
 
+HERE = ("localhost", "127.0.0.1", "::1")
 ATTEMPTS = 4
 FIRST_WAIT = 2.0  # seconds; doubled after every attempt
 TIMEOUT = 60.0  # seconds without a byte
