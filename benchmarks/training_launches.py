@@ -47,7 +47,7 @@ from bertshift.tasks.dependency_parsing import NONE, DependencyParsing
 from bertshift.tasks.question_answering import AnswerSpans
 from bertshift.tasks.tagging import Tagging
 from bertshift.tasks.text_classification import TextClassification
-from bertshift.training import loop
+from bertshift.training import log, loop
 from bertshift.training.settings import TrainSettings
 
 BATCH, STEPS, LABELS = 4, 4, ["a", "b", "c"]
@@ -115,7 +115,7 @@ def ours(model, examples, collate, loss, precision: str, counts: Counter) -> lis
         learning_rate=1e-5, batch_size=BATCH, steps=STEPS, precision=precision, norms_every=STEPS - 1,
         checkpoint_minutes=0,
     )  # fmt: skip
-    loop.STEPS_BETWEEN_READS = {"cpu": 1000}
+    log.STEPS_BETWEEN_READS = {"cpu": 1000}
     with tempfile.TemporaryDirectory() as folder, Waits(counts), Operations(counts):
         loop.train(model, examples, collate, marked, settings, 0, Path(folder))
     return marks

@@ -14,7 +14,8 @@ from transformers import BertConfig, BertModel
 from bertshift.errors import UserError
 from bertshift.running import checkpoint
 from bertshift.tasks.batching import Encoded, pad
-from bertshift.training.loop import LayerNorms, layer_groups, train
+from bertshift.training.loop import train
+from bertshift.training.norms import LayerNorms, layer_groups
 from bertshift.training.settings import TrainSettings
 
 CONFIG = BertConfig(

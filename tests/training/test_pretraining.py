@@ -17,7 +17,7 @@ from bertshift.models.families import FAMILIES
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.training.architectures import config_of
-from bertshift.training.loop import layer_groups
+from bertshift.training.norms import layer_groups
 from bertshift.training.pretraining import (
     Lengths,
     PieceIds,

@@ -1,7 +1,7 @@
 """How far fine-tuning moves each layer, and by what steps: do the last layers change most because
 their steps are larger?
 
-From the log of a run (`layers.tsv` of `training.loop`), each L2 norm over all weights of a layer,
+From the log of a run (`layers.tsv` of `training.norms`), each L2 norm over all weights of a layer,
 relative to the norm of the layer's weights before fine-tuning, so that layers of any size compare.
 """
 
