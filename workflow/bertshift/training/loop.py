@@ -208,10 +208,9 @@ class Training:
             for members in batches[self.batch : self.batch + last - self.step]:
                 yield [examples[i] for i in members]
             self.epoch, self.batch = self.epoch + 1, 0
-            limit = self.settings.plateau
-            if limit and self.step < self.total:
-                if on_plateau(self.log.read(), len(batches), limit):
-                    return
+            limit, goes_on = self.settings.plateau, self.step < self.total
+            if limit and goes_on and on_plateau(self.log.read(), len(batches), limit):
+                return
 
     def make_step(self, members: list[Encoded]) -> None:
         """Update the weights once, by the gradient of these examples' loss."""
