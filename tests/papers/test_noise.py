@@ -5,8 +5,8 @@ import pytest
 from made_papers import needs, real, shipped
 from matplotlib.text import Text
 
-from bertshift.figures import style
 from bertshift.papers import by_name, catalogue
+from bertshift.rows import labelling
 from bertshift.rows.nulls import null_of
 
 BESIDE = [
@@ -41,7 +41,7 @@ def test_without_noise_the_table_is_the_same_but_for_its_rows(published, name):
     nulls = names[0].where(names[0] != "", names[-1])
     assert {*nulls} == {"", "noise", "matched"}
     words = [text.get_text() for text in figure.findobj(Text)]
-    for null in style.NULL_WORDS.values():  # in the legend, which is above one panel or above all
+    for null in labelling.NULL_WORDS.values():  # in the legend, which is above one panel or above all
         assert words.count(null) == (name != "beyond/where")
     pd.testing.assert_frame_equal(beside[nulls == ""].reset_index(drop=True), alone)
     assert told.count("noise") + told.count("random weights added") > 0 and "noise" not in untold
@@ -61,5 +61,5 @@ def test_failed_runs_are_told_of_models_alone(published):
 
 
 def test_names_of_nulls_for_a_reader():
-    assert style.label_of("mnli.noise@large") == "MNLI@large, noise of the same size"
-    assert style.label_of("mnli.lora8.matched") == "MNLI.lora8, matched noise"
+    assert labelling.label_of("mnli.noise@large") == "MNLI@large, noise of the same size"
+    assert labelling.label_of("mnli.lora8.matched") == "MNLI.lora8, matched noise"

@@ -358,10 +358,10 @@ def test_examples_are_of_the_models_of_figures_that_show_heads():
     config = configured()
     config["figures"] = shown
     names = figures.figures_of(shown, config)
-    assert activations.examples_of(config, names) == ["rte", "sst2", "sst2.keep1", "cola@gpt2"]
-    assert activations.examples_of(config, figures.figures_of(["beyond"], config)) == ["cola@gpt2"]
+    assert figures.examples_of(config, names) == ["rte", "sst2", "sst2.keep1", "cola@gpt2"]
+    assert figures.examples_of(config, figures.figures_of(["beyond"], config)) == ["cola@gpt2"]
     config["samples"]["examples"] = 0
-    assert not activations.examples_of(config, names)
+    assert not figures.examples_of(config, names)
 
 
 def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same(config):

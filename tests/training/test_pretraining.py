@@ -12,6 +12,7 @@ from transformers import (
     BertForPreTraining,
 )
 
+from bertshift.data.documents import read_documents
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 from bertshift.models.loading import load_encoder
@@ -27,7 +28,6 @@ from bertshift.training.pretraining import (
     loss,
     mask,
     pretrain,
-    read_documents,
     segment_pairs,
     split_held_out,
 )

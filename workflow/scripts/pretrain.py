@@ -3,8 +3,9 @@ from pathlib import Path
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
+    from bertshift.data.documents import read_documents
     from bertshift.models.source import pretrained_source, write_source
-    from bertshift.training.pretraining import Lengths, pretrain, read_documents
+    from bertshift.training.pretraining import Lengths, pretrain
     from bertshift.training.settings import TrainSettings
 
     how = settings["how"]

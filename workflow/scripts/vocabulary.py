@@ -3,7 +3,7 @@ from pathlib import Path
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
-    from bertshift.training.pretraining import read_documents
+    from bertshift.data.documents import read_documents
     from bertshift.training.vocabulary import train_byte_bpe, train_wordpiece
 
     documents = read_documents(Path(snakemake.input.corpus))

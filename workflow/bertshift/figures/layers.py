@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bertshift.figures import style
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
 
 GREY = "#8a8a8a"
@@ -70,7 +70,7 @@ def bars(
 
 def task_colour(model: str) -> str:
     """Name the colour of a model's task."""
-    return style.look_of(style.task_of(model))["color"]
+    return style.look_of(labelling.task_of(model))["color"]
 
 
 def nulls(
@@ -82,7 +82,7 @@ def nulls(
 ) -> None:
     """Draw the models made by noise that column `name` names, matched noise in the `colour` of its
     model."""
-    words = dict(style.NULL_WORDS)
+    words = dict(labelling.NULL_WORDS)
     for series, rows in table.groupby(name, sort=False):
         if null := null_of(series):
             label = words.pop(null, None)  # once in a legend
@@ -183,8 +183,8 @@ def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
         if null_of(model):
             continue
         line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
-        label = style.label_of(model) + style.mark_of(rows)
-        curve(axes, rows, label, style.look_of(style.task_of(model)), x, **line)
+        label = labelling.label_of(model) + style.mark_of(rows)
+        curve(axes, rows, label, style.look_of(labelling.task_of(model)), x, **line)
 
 
 def small_multiples(
@@ -213,7 +213,7 @@ def small_multiples(
         noise = beside[beside[row] == name]
         for axes, (panel, cells) in zip(line, panels.items(), strict=True):
             cells = cells[cells[row] == name]
-            words = dict(style.NULL_WORDS)
+            words = dict(labelling.NULL_WORDS)
             own = noise[noise["panel"] == panel]
             for (null, variant), shown in own.groupby(["null", "variant"], sort=False):
                 colour, once = variants[variant][1]["color"], words.pop(null, None)
@@ -228,7 +228,7 @@ def small_multiples(
         most = max([highest(table[table[row] == name]), *null_band(noise)[1]])
         line[0].set(ylim=(0, 1.05 * most or 1), ylabel=label)
     for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
-        axes.set_title(style.label_of(panel) + style.mark_of(cells))
+        axes.set_title(labelling.label_of(panel) + style.mark_of(cells))
     several = [axes for axes in grid.flat if len(handles_of([axes])) > 1]
     if several:
         legend_over(figure, *handles_of(several))
@@ -266,5 +266,5 @@ def star(axes: Axes, x: float, point, label: str | None = None) -> None:
         elinewidth=0.8,
         capsize=2,
         zorder=5,
-        color=style.look_of(style.task_of(point.series))["color"],
+        color=style.look_of(labelling.task_of(point.series))["color"],
     )

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 
 from bertshift.errors import UserError
-from bertshift.figures import style
 from bertshift.models.source import BERT
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.origin import ORIGIN, distinct
 
 VALUES = [
@@ -116,7 +115,7 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     kept = []
     for path, table in tables.items():
         for model, rows in table[table["metric"] == metric].groupby("model", sort=False):
-            kept.append(rows.assign(table=path, series=style.role_of(model, rows["seed"])))
+            kept.append(rows.assign(table=path, series=labelling.role_of(model, rows["seed"])))
     if not kept:
         paths = ", ".join(tables)
         raise UserError(

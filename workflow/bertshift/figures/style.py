@@ -3,7 +3,6 @@ the same numbers."""
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
@@ -14,9 +13,10 @@ from matplotlib.figure import Figure
 
 from bertshift import files
 from bertshift.models.source import BERT
-from bertshift.naming import Name, is_pair, named_in
+from bertshift.naming import Name, named_in
+from bertshift.rows import labelling
 from bertshift.rows.failure import MARGIN
-from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
+from bertshift.rows.nulls import null_of
 from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version
 
@@ -69,49 +69,6 @@ PALETTE = {
 }
 OTHER = ("#999999", ".")
 
-WORDS = {
-    "mnli": "MNLI",
-    "squad": "SQuAD",
-    "squad2": "SQuAD 2.0",
-    "dep": "Dep",
-    "rte": "RTE",
-    "sst2": "SST-2",
-    "mrpc": "MRPC",
-    "qqp": "QQP",
-    "stsb": "STS-B",
-    "qnli": "QNLI",
-    "cola": "CoLA",
-    "wnli": "WNLI",
-    "base": "Base",
-    "lexical": "Lexical",
-    "word_only": "Word only",
-    "randomized": "Randomized",
-}
-
-NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
-
-SCORES = {
-    "f1": "F1",
-    "macro_f1": "macro-F1",
-    "accuracy": "accuracy",
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "mcc": "Matthews",
-    "las_ud": "LAS",
-}
-
-# Tasks of the edge probes, in the order of Table 1 of Merchant et al. 2020.
-EDGES = {
-    "pos": "POS",
-    "constituents": "Constituents",
-    "dependencies": "Dependencies",
-    "entities": "Entities",
-    "srl": "SRL",
-    "coref": "Coreference",
-    "spr": "SPR",
-    "relations": "Relations",
-}
-
 
 def styled(function):
     """Run `function` under the style sheet, whatever the caller has set."""
@@ -123,61 +80,12 @@ def styled(function):
     return wrapper
 
 
-def stages_of(model: str) -> str:
-    """Name the tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli`
-    for `rte+mnli.freeze8@large`."""
-    return "+".join(Name.of(model).stages)
-
-
-def task_of(model: str) -> str:
-    """Name the task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
-    return Name.of(model).task
-
-
-def intermediate_of(model: str) -> tuple[str, str]:
-    """Name the tasks before the last one, and the head that this began with: (`wnli`, `carry`) for
-    `wnli+cola.carry`, two empty texts for `cola`."""
-    name = Name.of(model)
-    if not (earlier := name.stages[:-1]):
-        return "", ""
-    return "+".join(earlier), "carry" if name.variant("carry") else "fresh"
-
-
-def base_of(model: str) -> str:
-    """Name the checkpoint that a model's name ends with."""
-    return Name.of(model).base
-
-
 def of_bases(models: Iterable[str], known: Mapping, others: Iterable) -> dict:
     """Assign to each model's checkpoint what is `known` of it, or the next of `others`, which go
     round."""
     spare = cycle(others)
-    bases = dict.fromkeys(map(base_of, models))
+    bases = dict.fromkeys(map(labelling.base_of, models))
     return {base: known[base] if base in known else next(spare) for base in bases}
-
-
-def role_of(model: str, seeds: pd.Series) -> str:
-    """Name a model beside others: by its own name, or as `base` or `randomized` if it was not
-    fine-tuned (seed 0)."""
-    if (seeds != 0).any():
-        return model
-    return "randomized" if Name.of(model).variant("random") else "base"
-
-
-def label_of(model: str) -> str:
-    """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared,
-    `RTE–MNLI@large`; a null, `MNLI, matched noise`."""
-    if is_pair(model):
-        both = named_in(model)
-        first, second = map(Name.of, both)
-        shared = first.explicit_base == second.explicit_base
-        return f"{label_of(str(replace(first, explicit_base='') if shared else first))}–{label_of(both[1])}"
-    if null := null_of(model):
-        return f"{label_of(model_of(model))}, {NULL_WORDS[null]}"
-    name = Name.of(model)
-    if len(name.stages) > 1:
-        return model
-    return str(replace(name, stages=(WORDS.get(name.task, name.task),)))
 
 
 def special_names(table: pd.DataFrame) -> dict[str, str]:
@@ -204,7 +112,8 @@ def failures(table: pd.DataFrame, column: str = "series") -> str:
         return ""
     counts = zip(bad[column], bad["trained"], bad["failed"], strict=True)
     words = ", ".join(
-        f"{label_of(name)} {failed} of {trained + failed}" for name, trained, failed in counts
+        f"{labelling.label_of(name)} {failed} of {trained + failed}"
+        for name, trained, failed in counts
     )
     return (
         f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class):"
@@ -236,13 +145,6 @@ def shared_probes(probes: pd.DataFrame, is_base: pd.Series) -> str:
     few = base.groupby(["init", "task"])["probe_seed"].nunique().min() < tuned["seed"].max()
     said = "Seeds share a probe of the pretrained model: intervals of differences lack its noise."
     return said if few and tuned["init"].nunique() == 1 else ""
-
-
-def edge_labels(tasks: pd.Series) -> dict[str, str]:
-    """List the edge-probing tasks that occur, in the paper's order and then any others, with their
-    names for a reader."""
-    found = list(tasks.unique())
-    return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
 
 
 def agreement(r: float, other: str = "") -> str:

@@ -25,6 +25,7 @@ import torch.nn.functional as F
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.activations.extract import encode, equal_lengths, model_inputs, places
+from bertshift.data.documents import read_documents
 from bertshift.errors import UserError
 from bertshift.models.family import family_of, longest_input
 from bertshift.models.language_head import LanguageHead, load_language_model
@@ -35,7 +36,6 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of, left_out
 from bertshift.running.memory import in_parts
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
-from bertshift.training.pretraining import read_documents
 
 SHARE = 0.15
 DECODED = 512  # places that are decoded at a time: their logits take 100 MB at 50,000 words

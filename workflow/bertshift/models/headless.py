@@ -7,11 +7,14 @@ object, then the object.
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 from bertshift.models.published import read_config
+from bertshift.naming import Model, parse_model
+from bertshift.replicates import runs_of
 
 # Names of what predicts words, in any family; a decoder's may be its embeddings alone.
 HEADS = re.compile(
@@ -42,3 +45,22 @@ def no_head(folder: Path, lacks: str = "") -> str:
         " forgot; name a checkpoint that was published with its head, or leave its models out of"
         " figures.beyond.forgetting (null leaves out the figure)."
     )
+
+
+def headless(model: Model, config: Mapping) -> Path | None:
+    """Find the folder of a checkpoint of the model that surely has no head, as far as files there
+    tell, or None."""
+    bases = config["bases"]
+    for checkpoint in dict.fromkeys(run.checkpoint for run in runs_of(model, config)):
+        entries = bases[checkpoint.model.base].get("checkpoints")
+        own = entries[checkpoint.init - 1].get("path") if entries else None
+        for folder in (own, checkpoint.folder):
+            if folder and has_no_head(Path(folder).expanduser()):
+                return Path(folder)
+    return None
+
+
+def lacking(model: str, config: Mapping) -> str:
+    """Say in a phrase what a model's checkpoint lacks; empty if it has a head, or may have one."""
+    folder = headless(parse_model(model, config), config)
+    return f"{folder} has no head for words" if folder else ""

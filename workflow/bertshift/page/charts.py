@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from bertshift.figures import style
 from bertshift.naming import pair_name
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import model_of, null_of
 
 # Columns that tell rows of one table apart; a reader chooses one value of each.
@@ -105,7 +104,7 @@ WORDS = {
     "p75": "third quartile",
     "uuas": "undirected attachments",
     "root_accuracy": "roots found",
-    **style.SCORES,
+    **labelling.SCORES,
 }
 
 
@@ -118,7 +117,7 @@ def in_words(value) -> str:
     """Write a value of one of DIMENSIONS for a reader."""
     if isinstance(value, float):
         return f"{value:g}"
-    return WORDS.get(value) or style.label_of(str(value)).replace("_", " ")
+    return WORDS.get(value) or labelling.label_of(str(value)).replace("_", " ")
 
 
 def chart(
@@ -241,7 +240,7 @@ def _over(table: pd.DataFrame, x: str, column: str | None, by: list[str]) -> pd.
 
 def _line(name: str) -> dict:
     """Describe a line: for noise, also which `null` it is and of which model."""
-    line = {"name": name, "label": style.label_of(name)}
+    line = {"name": name, "label": labelling.label_of(name)}
     null = null_of(name)
     return line | {"null": null, "of": model_of(name)} if null else line
 

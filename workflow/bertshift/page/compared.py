@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from bertshift.figures import style
 from bertshift.naming import VARIANTS, Name, named_in, pair_name
 from bertshift.page import data
 from bertshift.page.charts import NAMES_MODELS, OVER, chart
 from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES, PAPERS
+from bertshift.rows import labelling
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -129,7 +129,8 @@ def page(
         "examples": {},
         "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
         "labels": (
-            {name: style.label_of(name) for one in figures for name in one["models"]} | style.EDGES
+            {name: labelling.label_of(name) for one in figures for name in one["models"]}
+            | labelling.EDGES
         ),
         "colours": {},
         "compared": {

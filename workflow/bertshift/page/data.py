@@ -17,6 +17,7 @@ from bertshift.naming import VARIANTS, Name, named_in
 from bertshift.page.charts import chart, shown
 from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES, PAPERS
+from bertshift.rows import labelling
 from bertshift.rows.nulls import null_of
 from bertshift.rows.origin import ORIGIN
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
@@ -273,4 +274,4 @@ def _labels(figures: Sequence[dict], pairs: Mapping) -> dict[str, str]:
     """Name models, tasks and edge-probing tasks for a reader."""
     names = [name for one in figures for name in (*one["models"], *one["tasks"])]
     names += [name for pair in pairs for name in named_in(pair)]
-    return {name: style.label_of(name) for name in dict.fromkeys(names)} | style.EDGES
+    return {name: labelling.label_of(name) for name in dict.fromkeys(names)} | labelling.EDGES

@@ -22,7 +22,7 @@ from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.release import archive, compare, contents, crate, judged, redraw, verify
 from bertshift.release.finished import made, summary
 from bertshift.requests import figures
-from bertshift.requests.activations import EXAMPLES, examples_of
+from bertshift.requests.activations import EXAMPLES
 from bertshift.version import ROOT, version
 
 EXPERIMENTS = Path("config/experiments.yaml")
@@ -105,7 +105,7 @@ def _tables(made_files: Sequence[str], config: Mapping) -> list[str]:
     read = {table for name in drawn for table in needs(name, config)}
     generated = config["data"]["source"] == "world"
     licences = {}
-    for model in examples_of(config, drawn):
+    for model in figures.examples_of(config, drawn):
         data = config["datasets"][config["tasks"][parse_model(model, config).task]["dataset"]]
         licences[EXAMPLES.format(model=model)] = (
             "CC0" if generated else data.get("licence", NOT_STATED)

@@ -1,17 +1,14 @@
 """Dumps of attention maps and hidden states, and the maps of a few inputs that a page shows."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 
 from bertshift.errors import UserError
 from bertshift.measures.metric import SAMPLED_TOKENS
-from bertshift.measures.registry import METRICS
 from bertshift.naming import Run, parse_model
-from bertshift.papers.catalogue import needs
 from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
-from bertshift.requests.runs import files, runs_and_parents, unique
+from bertshift.requests.runs import files, runs_and_parents
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.LIBRARY / "scripts/activations.py"
@@ -36,8 +33,6 @@ EXAMPLES = "results/examples/{model}.json"
 # Tokens of an example. All tasks of Kovaleva et al. but MRPC, whose pairs are longer, have two
 # inputs as short as this; at the scale `paper` two of each of 14 models take 3 to 4 MB.
 SHORT = 20
-# Tables of single heads' attention, or of what single heads do.
-BY_HEAD = {name for name, metric in METRICS.items() if metric.by_heads} | {"ablation", "patterns"}
 
 
 def dump(kind: str, model: str, stimuli: Iterable[str]) -> str:
@@ -73,7 +68,7 @@ def examples(config: Mapping, model: str) -> Request:
             f"{EXAMPLES.format(model=model)}: samples.examples is 0; write how many inputs it"
             " shows, such as 2."
         )
-    run, parent = _after_and_before(config, model)
+    run, parent = after_and_before(config, model)
     return Request(
         {"models": files([run, parent]), "stimuli": rows(run.model.task)},
         {
@@ -88,24 +83,7 @@ def examples(config: Mapping, model: str) -> Request:
     )
 
 
-def examples_of(config: Mapping, figures: Iterable[str]) -> list[str]:
-    """List the models of those `figures` (`<paper>/<item>`, all in the configuration) that show
-    heads, each once. Models that `examples` refuses are left out. The list is empty where
-    samples.examples is 0."""
-    shown = []
-    for name in figures if config["samples"]["examples"] else []:
-        if BY_HEAD & {table.split("/")[1] for table in needs(name, config)}:
-            paper, item = name.split("/")
-            shown += config["figures"][paper][item]["models"]
-    kept = []
-    for model in unique(shown):
-        with suppress(UserError):
-            _after_and_before(config, model)
-            kept.append(model)
-    return kept
-
-
-def _after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:
+def after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:
     model, path = parse_model(name, config), EXAMPLES.format(model=name)
     if not model.tasks:
         raise UserError(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bertshift.errors import UserError
@@ -9,7 +10,7 @@ from bertshift.files import blocks_beside
 from bertshift.measures.registry import METRICS
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
 from bertshift.requests import Request
-from bertshift.requests.activations import EXAMPLES, examples_of
+from bertshift.requests.activations import EXAMPLES, after_and_before
 from bertshift.requests.runs import unique
 
 # As seen from the folder that is worked in: a clone that is moved with its results stays finished.
@@ -37,6 +38,8 @@ OF_PAIRS = {name for name, metric in METRICS.items() if metric.shown} | {
     "edge_probes",
     "structural_probes",
 }
+# Tables of single heads' attention, or of what single heads do.
+BY_HEAD = {name for name, metric in METRICS.items() if metric.by_heads} | {"ablation", "patterns"}
 
 
 def measured(tables: Iterable[str]) -> list[str]:
@@ -138,3 +141,20 @@ def models_of(config: Mapping, name: str) -> list[str]:
     pairs = (model for pair in wanted.get("pairs", []) for model in pair)
     reference = [wanted["reference"]] if "reference" in wanted else []
     return unique([*wanted["models"], *pairs, *wanted.get("probed", []), *reference])
+
+
+def examples_of(config: Mapping, names: Iterable[str]) -> list[str]:
+    """List the models of those figures (`names`, `<paper>/<item>`, all in the configuration) that
+    show heads, each once. Models that `examples` refuses are left out. The list is empty where
+    samples.examples is 0."""
+    shown = []
+    for name in names if config["samples"]["examples"] else []:
+        if BY_HEAD & {table.split("/")[1] for table in needs(name, config)}:
+            paper, item = name.split("/")
+            shown += config["figures"][paper][item]["models"]
+    kept = []
+    for model in unique(shown):
+        with suppress(UserError):
+            after_and_before(config, model)
+            kept.append(model)
+    return kept

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
-from bertshift.models.headless import no_head
+from bertshift.models.headless import headless, no_head
 from bertshift.naming import parse_model
-from bertshift.papers.beyond.heads import headless
 from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described

@@ -10,9 +10,8 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from bertshift.errors import UserError
-from bertshift.figures import style
 from bertshift.naming import Name
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
@@ -133,9 +132,9 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         if "delta" in table and {"before", "baseline"} & {*table}:
             table = table.assign(value=table["delta"])
         for model, rows in table.groupby("model", sort=False):
-            name = _name(style.role_of(model, rows["seed"]))
+            name = _name(labelling.role_of(model, rows["seed"]))
             if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
-                name += f"-{style.task_of(rows['reference'].iloc[0])}"
+                name += f"-{labelling.task_of(rows['reference'].iloc[0])}"
             # The models of a sweep are variants of one.
             one = path if "position" in rows else model
             if first.setdefault((rows["metric"].iloc[0], name), one) == one:
@@ -244,14 +243,14 @@ class Results:
 
     def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
         if name not in self.models:
-            raise NotTestableError(f"no results for {style.label_of(name)}")
+            raise NotTestableError(f"no results for {labelling.label_of(name)}")
         rows = self.models[name]
         found = np.arange(len(rows))
         for column, value in where.items():
             found = found[rows[column].to_numpy()[found] == value]
             if not len(found):
                 raise NotTestableError(
-                    f"no {NOUNS.get(column, column)} '{value}' for {style.label_of(name)}"
+                    f"no {NOUNS.get(column, column)} '{value}' for {labelling.label_of(name)}"
                 )
         return rows.iloc[found] if where else rows
 
@@ -417,7 +416,7 @@ class Evidence:
         rows, failed = trained
         self.failed |= failed
         if rows.empty:
-            raise NotTestableError(f"every run of {style.label_of(name)} failed to train")
+            raise NotTestableError(f"every run of {labelling.label_of(name)} failed to train")
         return rows
 
     def every_row(self, name: str, **where) -> pd.DataFrame:

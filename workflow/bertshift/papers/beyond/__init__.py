@@ -1,7 +1,7 @@
 """Questions of the papers, put to other models than BERT: figures of ours, and the tables that
 they read."""
 
-from bertshift.papers.beyond.heads import lacking
+from bertshift.models.headless import lacking
 from bertshift.papers.figure import Figure
 from bertshift.papers.tables import (
     alone,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from bertshift.figures import layers, numbers, style
+from bertshift.rows import labelling
 
 DISTANCE, CEILING = "svcca99", "svcca99_null"
 # Metric -> what is read of its tables (variants, inputs), and the label of its panel.
@@ -42,17 +43,17 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a row of panels a task, one panel a metric, one line a checkpoint."""
     table = tidy(inputs)
-    tasks = list(dict.fromkeys(map(style.stages_of, table["series"])))
+    tasks = list(dict.fromkeys(map(labelling.stages_of, table["series"])))
     looks = style.of_bases(table["series"], LOOKS, OTHERS)
     height = 0.6 + 1.7 * len(tasks)
     figure, grid = style.grid(height, len(tasks), len(PANELS), sharex=True, sharey="col")
     for line, task in zip(grid, tasks, strict=True):
         for axes, (metric, (_, _, label)) in zip(line, PANELS.items(), strict=True):
             own = table[
-                (table["panel"] == metric) & (table["series"].map(style.stages_of) == task)
+                (table["panel"] == metric) & (table["series"].map(labelling.stages_of) == task)
             ]
             for series, rows in own.groupby("series", sort=False):
-                base = style.base_of(series)
+                base = labelling.base_of(series)
                 dotted = rows["variant"] == CEILING
                 layers.curve(axes, rows[~dotted], base + style.mark_of(rows), looks[base], "depth")
                 ceiling = rows[dotted].sort_values("depth")
@@ -65,7 +66,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
                 )
             axes.set_xlabel("share of the depth" if axes in grid[-1] else "")
             axes.set(xlim=(-0.03, 1.03), ylabel=label)
-        line[0].set_title(style.WORDS.get(task, task) if len(tasks) > 1 else "")
+        line[0].set_title(labelling.WORDS.get(task, task) if len(tasks) > 1 else "")
     for axes, low in zip(grid[0], (0, None, 0), strict=True):
         axes.set_ylim(low, None)
     layers.up_to_one(grid[0, 1])

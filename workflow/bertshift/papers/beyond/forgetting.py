@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 
 FORGOTTEN, RSA, MOVED = "forgotten", "rsa", "moved"
 # The numbers of a run beside what it forgot, and the labels of their axes.
@@ -33,7 +33,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     names = [f"{row.model}, run {row.init}, seed {row.seed}" for row in runs.itertuples()]
     runs = runs.assign(panel="runs", series=names)
     curves = rows[rows["variant"] != FORGOTTEN]
-    curves = curves.assign(panel=curves["model"].map(style.base_of), series=curves["model"])
+    curves = curves.assign(panel=curves["model"].map(labelling.base_of), series=curves["model"])
     # Models of one checkpoint share what is the checkpoint's own.
     own = curves["variant"].isin(["parent", "unigram"])
     parents = curves[own].drop_duplicates(["panel", "ref_init", "variant", "layer"])
@@ -89,7 +89,7 @@ def _dots(axes: Axes, pairs: pd.DataFrame, beside: str, markers: Mapping[str, st
     axes.set_xlabel(BESIDE[beside])
     # Over one checkpoint's runs: over several it would be mostly what these differ in.
     said = []
-    for base, own in pairs.groupby(pairs["model"].map(style.base_of), sort=False):
+    for base, own in pairs.groupby(pairs["model"].map(labelling.base_of), sort=False):
         if len(own) > 2 and min(own[beside].std(), own[FORGOTTEN].std()) > statistics.EQUAL:
             rho = own[beside].rank().corr(own[FORGOTTEN].rank())
             said.append(f"{base} {rho + 0:.2f} ({len(own)} runs)".replace("-", "−"))
@@ -99,7 +99,7 @@ def _dots(axes: Axes, pairs: pd.DataFrame, beside: str, markers: Mapping[str, st
 
 def _curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str, str]) -> None:
     for model, own in rows[rows["variant"] == "model"].groupby("series", sort=False):
-        layers.curve(axes, own, style.label_of(model), _look(model, markers))
+        layers.curve(axes, own, labelling.label_of(model), _look(model, markers))
     layers.curve(axes, rows[rows["variant"] == "parent"], "pretrained", PARENT, zorder=3)
     [unigram] = rows.loc[rows["variant"] == "unigram", "value"]
     axes.axhline(unigram, **UNIGRAM)
@@ -111,7 +111,7 @@ def _curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str, str
 
 def _handles(pairs: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D]:
     for model, own in pairs.groupby("model", sort=False):
-        label = style.label_of(model) + style.mark_of(own)
+        label = labelling.label_of(model) + style.mark_of(own)
         yield Line2D([], [], linestyle="", label=label, **_look(model, markers))
     yield Line2D([], [], label="pretrained", **PARENT)
     yield Line2D([], [], label="word frequencies", **UNIGRAM)
@@ -119,4 +119,4 @@ def _handles(pairs: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D
 
 def _look(model: str, markers: Mapping[str, str]) -> dict:
     """Combine the task's colour with the checkpoint's marker."""
-    return style.look_of(style.task_of(model)) | {"marker": markers[style.base_of(model)]}
+    return style.look_of(labelling.task_of(model)) | {"marker": markers[labelling.base_of(model)]}

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import grounding
+from bertshift.rows import grounding, labelling
 from bertshift.rows.origin import joined
 
 LEVEL = 0.05
@@ -127,7 +127,9 @@ def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:
         middle = [len(SUMMARIES) * number + each for each in range(len(SUMMARIES))]
         grids.over(axes, behaviour, middle, above=15)
         axes.axvline(middle[0] - 0.5, color="#ffffff", linewidth=3)
-    axes.set_title(style.label_of(name) + style.mark_of(rows) + _counts(rows), pad=29, fontsize=8)
+    axes.set_title(
+        labelling.label_of(name) + style.mark_of(rows) + _counts(rows), pad=29, fontsize=8
+    )
 
 
 def _words(cell: pd.Series) -> str:

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
 from bertshift.naming import Name, is_pair
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import model_of, null_of
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
@@ -120,13 +120,13 @@ def _of(table: pd.DataFrame, task: str) -> pd.DataFrame:
 def _title(task: str, rows: pd.DataFrame) -> str:
     """Write the title of a task: `MNLI, accuracy in points: 83.9 (full), 83.1 (LoRA, rank 8)`."""
     scores = rows[rows["panel"] == "score"]
-    name = style.SCORES.get(scores["variant"].iloc[0], scores["variant"].iloc[0])
+    name = labelling.SCORES.get(scores["variant"].iloc[0], scores["variant"].iloc[0])
     each = ", ".join(
         f"{row.value:.1f}"
         f" ({way_of(row.series)}{', failed' * bool(style.mark_of(scores[scores['series'] == row.series]))})"
         for row in scores.itertuples()
     )
-    return f"{style.label_of(task)}, {name} in points: {each}"
+    return f"{labelling.label_of(task)}, {name} in points: {each}"
 
 
 def _over(line: list[Axes], title: str) -> None:
@@ -181,7 +181,7 @@ def _spectra(line: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) ->
 
 def _edges(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
     rows = rows[rows["panel"] == "edges"]
-    names, models = style.edge_labels(rows["task"]), list(rows["series"].unique())
+    names, models = labelling.edge_labels(rows["task"]), list(rows["series"].unique())
     for number, series in enumerate(models):
         own = (
             rows[rows["series"] == series]

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import Name
-from bertshift.rows import ranges, statistics
+from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import NOISE, model_of, null_of
@@ -160,8 +160,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     figure, grid = style.grid(sum(heights) + 0.9, len(heights), len(models), sharey="row", **size)
     for column, model in zip(grid.T, models, strict=True):
         own = table[table["series"] == model]
-        look = style.look_of(style.task_of(model))
-        column[0].set_title(style.label_of(model) + style.mark_of(own))
+        look = style.look_of(labelling.task_of(model))
+        column[0].set_title(labelling.label_of(model) + style.mark_of(own))
         layers.curve(column[0], own[own["panel"] == "score"], "", look, "share")
         layers.curve(column[1], own[own["panel"] == "loss"], "", look | {"marker": ""}, "share")
         for axes, measure in zip(column[2:], MEASURES):
@@ -185,8 +185,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
     scores = table[table["panel"] == "score"].drop_duplicates("series")
     named = zip(
-        scores["variant"].map(lambda name: style.SCORES.get(name, name)),
-        scores["series"].map(style.label_of),
+        scores["variant"].map(lambda name: labelling.SCORES.get(name, name)),
+        scores["series"].map(labelling.label_of),
     )
     told = ", ".join(f"{score} ({model})" for score, model in named)
     noise = layers.null_note(table, noise="Dash-dotted")
@@ -238,7 +238,7 @@ def _halves_drawn(axes: Axes, own: pd.DataFrame, noise: pd.DataFrame) -> None:
         layers.curve(
             axes, own[own["panel"] == f"half of {measure}"], words.partition(" ")[0], look
         )
-    label = style.NULL_WORDS[NOISE]  # once in the legend
+    label = labelling.NULL_WORDS[NOISE]  # once in the legend
     for panel, rows in noise.groupby("panel", sort=False):
         look = MEASURES[panel.removeprefix("half of ")][-1]
         layers.null_curve(axes, rows, NOISE, look["color"], label, grey=False)

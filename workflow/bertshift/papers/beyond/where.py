@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
-from bertshift.rows import ranges
+from bertshift.rows import labelling, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.nulls import null_of
 
@@ -77,7 +77,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _, rows, columns = MAPS[variant]
             axes.set(xlabel=columns, ylabel=rows if model == models[0] else "")
         column[0].set_title(
-            f"{style.label_of(model)}{style.mark_of(of_model)}\n{column[0].get_title()}", pad=3
+            f"{labelling.label_of(model)}{style.mark_of(of_model)}\n{column[0].get_title()}", pad=3
         )
     bar = figure.colorbar(grid[0, 0].collections[0], ax=grid[:, -1], aspect=40, pad=0.03)
     bar.set_label("CKA (debiased)")
@@ -89,7 +89,7 @@ def null_note(table: pd.DataFrame) -> str:
     """Write a sentence on the contrasts of nulls; empty if there are none."""
     nulls = table[table["series"].map(null_of) != ""]
     each = [
-        f"{style.label_of(row.series)} {numbers.with_spread(row, '{:+.2f}'.format)}"
+        f"{labelling.label_of(row.series)} {numbers.with_spread(row, '{:+.2f}'.format)}"
         for row in nulls.itertuples()
     ]
     said = "; ".join(each).replace("-", "−")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import ranges, statistics
+from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import NONE
 from bertshift.rows.significance import benjamini_hochberg
@@ -92,7 +92,7 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
         parts.append(table[chosen if chosen.any() else table["headline"]])
     rows = pd.concat(parts, ignore_index=True)
     rows = rows.drop(columns=["low", "high"], errors="ignore")
-    intermediate, heads = zip(*map(style.intermediate_of, rows["model"]))
+    intermediate, heads = zip(*map(labelling.intermediate_of, rows["model"]))
     return rows.assign(final=rows["task"], intermediate=intermediate, heads=heads)
 
 
@@ -187,10 +187,10 @@ def matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
         .unstack()
         .reindex(tasks, columns=tasks)
     )
-    names = [style.WORDS.get(task, task) for task in tasks]
+    names = [labelling.WORDS.get(task, task) for task in tasks]
     majorities = table[table["panel"] == "majority"].itertuples()
     down = [
-        f"{name}\n{style.SCORES.get(row.score, row.score)}\nmajority {number(row.value)}"
+        f"{name}\n{labelling.SCORES.get(row.score, row.score)}\nmajority {number(row.value)}"
         for name, row in zip(names, majorities)
     ]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}

@@ -11,6 +11,7 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
+from bertshift.rows import labelling
 
 AFTER_TASKS = ["panel", "series", "heads", "variant", "step"]
 BY_LAYER = ["panel", "series", "position", "layers", "step"]
@@ -28,7 +29,7 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     rows = pd.concat(
         [table.assign(table=path) for path, table in inputs.items()], ignore_index=True
     )
-    earlier, heads = zip(*map(style.intermediate_of, rows["model"]))
+    earlier, heads = zip(*map(labelling.intermediate_of, rows["model"]))
     rows = rows.assign(
         panel=rows["task"], series=[task or DIRECT for task in earlier], heads=heads
     )
@@ -53,7 +54,9 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
             }
             layers.curve(axes, smoothed, series, look, "step", zorder=3)
         axes.set(
-            title=f"final task: {style.WORDS.get(task, task)}", xlabel="iteration", ylim=(0, None)
+            title=f"final task: {labelling.WORDS.get(task, task)}",
+            xlabel="iteration",
+            ylim=(0, None),
         )
         if place % 2 == 0:
             axes.set_ylabel("training loss")
@@ -71,11 +74,11 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 
 
 def _colour(series: str) -> str:
-    return "black" if series == DIRECT else style.look_of(style.task_of(series))["color"]
+    return "black" if series == DIRECT else style.look_of(labelling.task_of(series))["color"]
 
 
 def _label(series: str) -> str:
-    return series if series == DIRECT else f"after {style.WORDS.get(series, series)}"
+    return series if series == DIRECT else f"after {labelling.WORDS.get(series, series)}"
 
 
 def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +129,7 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
                     "linestyle": "--" if series == "smoothed" else "-",
                 }
             axes.plot(rows["step"], rows["value"], **look)
-        axes.set(title=style.label_of(panel), xlabel="step", ylim=(0, None))
+        axes.set(title=labelling.label_of(panel), xlabel="step", ylim=(0, None))
         if place % columns == 0:
             axes.set_ylabel("training loss")
     bar = figure.colorbar(

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import ranges, statistics
+from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.origin import ORIGIN
 
@@ -103,7 +103,7 @@ def beside(rows: pd.DataFrame, entry: Mapping) -> list[str]:
     """Find the panel beside which the paper's numbers stand: the first model of the same task, if
     there is one."""
     return [
-        panel for panel in rows["panel"].unique() if style.task_of(panel) == entry.get("task")
+        panel for panel in rows["panel"].unique() if labelling.task_of(panel) == entry.get("task")
     ][:1]
 
 
@@ -176,13 +176,13 @@ def draw_cells(figure: Figure, axes: Axes, cells: pd.DataFrame) -> None:
 def title(part: pd.DataFrame, same: bool) -> str:
     """Write the title of a panel. `same`: the paper's numbers are of the same heads as ours."""
     base = part[part["series"] == BASELINE].iloc[0]
-    score = style.SCORES.get(base["score"], base["score"])
+    score = labelling.SCORES.get(base["score"], base["score"])
     if base["source"] == "published":
         other = "" if same else "; other heads or another model, not comparable"
         return f"Paper: {score}, one baseline of {short(base['value'])}{other}"
     sd = f" ± {short(base['sd'])} (sd)" if np.isfinite(base["sd"]) else ""
     return (
-        f"{style.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of"
+        f"{labelling.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of"
         f" {short(base['value'])}{sd}"
     )
 
@@ -277,7 +277,7 @@ def draw_summaries(
     table = tidy_summaries(inputs, published, key, of, by)
     parts = []
     for panel, rows in table.groupby("panel", sort=False):
-        parts.append((f"{style.label_of(panel)}, ours", rows[rows["source"] == "ours"]))
+        parts.append((f"{labelling.label_of(panel)}, ours", rows[rows["source"] == "ours"]))
         if (rows["source"] == "published").any():
             other = "" if comparable(rows) else f"; other {by}s or another model, not comparable"
             parts.append((f"Paper{other}", with_derived(rows)))

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.naming import Name
-from bertshift.rows import ranges, statistics
+from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 COLUMNS = ["panel", "series", "score", "position", "layers", "run", *numbers.VALUES]
@@ -94,7 +94,7 @@ def printed(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
     paper, known, three = (published.get(key, {}) for key in ("paper", "baselines", "figure3"))
     for panel, rows in table.groupby("panel", sort=False):
         task, score, depth = (
-            style.task_of(panel),
+            labelling.task_of(panel),
             rows["score"].iloc[0],
             int(rows["layers"].iloc[0]),
         )
@@ -127,7 +127,7 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     lines = -(-places // columns)
     figure = style.blank(2.0 * lines)
     for place, (panel, rows) in enumerate(table.groupby("panel", sort=False), 1):
-        colour = style.look_of(style.task_of(panel))
+        colour = style.look_of(labelling.task_of(panel))
         looks = {series: (label, colour | look) for series, (label, look) in LINES.items()}
         draw_panel(figure.add_subplot(lines, columns, place), rows, looks)
     grey, series = {"color": "#444444", "marker": "o"}, set(table["series"])
@@ -167,7 +167,7 @@ def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, d
     axes.set(
         xlim=(0.6, depth + 1.6),
         xlabel="first re-initialised layer k",
-        title=f"{style.label_of(ours['panel'].iloc[0])} ({style.SCORES.get(score, score)})",
+        title=f"{labelling.label_of(ours['panel'].iloc[0])} ({labelling.SCORES.get(score, score)})",
     )
 
 
@@ -207,7 +207,7 @@ def printed_of_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.Data
     """Yield the paper's scores for any k, for none (position L + 1), and for the majority class
     (position 0)."""
     paper, entry = published.get("paper", {}), published.get("figure3", {})
-    panels = [panel for panel in table["panel"].unique() if style.task_of(panel) == "mrpc"]
+    panels = [panel for panel in table["panel"].unique() if labelling.task_of(panel) == "mrpc"]
     for panel in panels[:1]:
         depth = int(table.loc[table["panel"] == panel, "layers"].iloc[0])
         for key, positions, provenance in (
@@ -253,7 +253,7 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     axes.axvline(len(OF_MRPC) - 0.5, color="#808080", linewidth=0.8)
     axes.axhline(depth - 0.5, color="#808080", linewidth=0.8)
     axes.set_title(
-        f"{style.label_of(table['panel'].iloc[0])}, re-initialised …", pad=4, loc="left"
+        f"{labelling.label_of(table['panel'].iloc[0])}, re-initialised …", pad=4, loc="left"
     )
     return style.captioned(figure, table, identity(table, published))
 

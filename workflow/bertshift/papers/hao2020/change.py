@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import is_pair, pair_name
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import null_of
 
 # Pairs of tasks, in colours that no task of theirs has.
@@ -46,7 +46,7 @@ def looks_of(table: pd.DataFrame) -> dict[str, dict]:
     """Choose the look of each series: that of its task, or one of PAIRS."""
     pairs = cycle(PAIRS)
     return {
-        name: next(pairs) if is_pair(name) else style.look_of(style.task_of(name))
+        name: next(pairs) if is_pair(name) else style.look_of(labelling.task_of(name))
         for name in table["series"].unique()
     }
 
@@ -65,7 +65,7 @@ def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
     layers.nulls(axes, table[nulls])
     for series, rows in table[~nulls].groupby("series", sort=False):
         beside = paired and not is_pair(series)
-        label = f"{style.label_of(series)}{' seeds' * beside}{style.mark_of(rows)}"
+        label = f"{labelling.label_of(series)}{' seeds' * beside}{style.mark_of(rows)}"
         layers.curve(axes, rows, label, looks[series] | (FLOOR if beside else {}))
     return figure, axes
 
@@ -149,9 +149,9 @@ def restored(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dr
     scores = table[table["panel"] == "score"]
     layers.by_model(right, scores[scores["layer"] > 0])
     for row in scores[scores["layer"] == 0].itertuples():
-        colour = style.look_of(style.task_of(row.series))["color"]
+        colour = style.look_of(labelling.task_of(row.series))["color"]
         right.axhline(row.value, color=colour, linestyle="--", linewidth=0.9)
-    kinds = " or ".join(style.SCORES.get(name, name) for name in scores["variant"].unique())
+    kinds = " or ".join(labelling.SCORES.get(name, name) for name in scores["variant"].unique())
     right.set_ylabel(f"score, {kinds} (points)")
     for axes in (left, right):
         layers.layer_axis(axes, table.loc[table["layer"] > 0, "layer"])

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.kovaleva2019 import panels
-from bertshift.rows import ranges, statistics
+from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 COLUMNS = [
@@ -88,7 +88,7 @@ def published_of(facts: Mapping, item: str, models: Iterable[str]) -> Iterator[p
         cells = numbers.cells(values.reshape(len(values), -1)) | (
             {"head": 0} if values.ndim == 1 else {}
         )
-        score = facts["figure8"]["metrics"][style.task_of(model)]
+        score = facts["figure8"]["metrics"][labelling.task_of(model)]
         for variant, numbered in (("none", {"value": task["baseline"]}), (DISABLED, cells)):
             yield numbers.published(
                 facts[item],
@@ -184,7 +184,7 @@ def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     grid = grid.reshape(-1, 2)
     for model, pair in zip(models, grid):
         both = by_source(table, model)
-        for axes, rows, title in zip(pair, both, _titles(style.label_of(model), *both)):
+        for axes, rows, title in zip(pair, both, _titles(labelling.label_of(model), *both)):
             panel(axes, rows)
             axes.set_title(title, pad=3, fontsize=7.5)
         if pair[0].get_subplotspec().is_first_col():
@@ -225,7 +225,10 @@ def _titles(label: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[str, 
     best, honest = statistics.POINTS * ours.set_index("variant").loc[[GAIN, HONEST], "value"]
     gained = f"best {best:+.1f}, other half {honest:+.1f}".replace("-", "−")
     r = panels.agreement(*map(cells_of, (ours, theirs)), other=" with ours")
-    return f"{label} ({style.SCORES.get(score, score)}), ours\n{gained}", f"{label}, paper\n{r}"
+    return (
+        f"{label} ({labelling.SCORES.get(score, score)}), ours\n{gained}",
+        f"{label}, paper\n{r}",
+    )
 
 
 def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -245,7 +248,7 @@ def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
                 axes.set_ylabel(label)
         score = table.loc[table["panel"] == model, "score"].iloc[0]
         column[0].set_title(
-            f"{style.label_of(model)}\n{style.SCORES.get(score, score)}", fontsize=7.5
+            f"{labelling.label_of(model)}\n{labelling.SCORES.get(score, score)}", fontsize=7.5
         )
     cited = numbers.cited(published, "figure9", table, INFERRED)
     return style.captioned(figure, table, style.failures(table, "panel"), cited)

@@ -13,7 +13,7 @@ from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019.panels import colour_bar, papers
 from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.scores import ANSWERS
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 
 COLUMNS = [
     "panel",
@@ -101,7 +101,7 @@ def _map(axes: Axes, row) -> None:
     axes.set_yticks(special, words)
     axes.tick_params(length=1.5, pad=1)
     axes.tick_params(axis="x", pad=3.5)  # clear of the lowest name at the left
-    place = f"{style.label_of(row.panel)}, L{row.layer}H{row.head}"
+    place = f"{labelling.label_of(row.panel)}, L{row.layer}H{row.head}"
     axes.set_xlabel(f"{place}\np = {row.value:.2f}")
 
 
@@ -178,7 +178,7 @@ def _bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
     axes.set_xticks(x, [BARS[name] for _, name in shares.index], rotation=90)
     axes.tick_params(axis="x", length=0, pad=1)
     names = axes.secondary_xaxis("top")
-    names.set_xticks(range(len(panels)), list(map(style.label_of, panels)), fontsize=8)
+    names.set_xticks(range(len(panels)), list(map(labelling.label_of, panels)), fontsize=8)
     names.tick_params(length=0, pad=2)
     names.spines[:].set_visible(False)
     for pattern in reversed(LABELS):
@@ -205,7 +205,7 @@ def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
             axes.plot(own["value"], y, linestyle="none", label=label, **look)
     axes.set(ylim=(len(panels) - 0.5, -0.5), xlabel="%")
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
-    axes.set_yticks(range(len(panels)), list(map(style.label_of, panels)))
+    axes.set_yticks(range(len(panels)), list(map(labelling.label_of, panels)))
     axes.tick_params(axis="y", length=0)
 
 
@@ -222,7 +222,7 @@ def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dr
         _mosaic(axes, rows, norm)
         first = rows.iloc[0]
         axes.set_title(
-            f"{style.label_of(model)}, {first['example']} ({first['length']} tokens)", pad=4
+            f"{labelling.label_of(model)}, {first['example']} ({first['length']} tokens)", pad=4
         )
     for axes in grid.flat[len(models) :]:
         axes.axis("off")

@@ -14,6 +14,7 @@ from matplotlib.colors import Normalize, PowerNorm
 from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
 from bertshift.papers.kovaleva2019 import panels
+from bertshift.rows import labelling
 
 COLUMNS = ["panel", "when", "token", "variant", "layer", "head", *numbers.VALUES]
 BEFORE, AFTER = "before", "after"
@@ -117,7 +118,7 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
                 parts.append(
                     numbers.published(after, published["paper"], when=AFTER, **facts, **cells)
                 )
-            if style.task_of(panel) == "qqp":
+            if labelling.task_of(panel) == "qqp":
                 cells = numbers.cells(before[token])
                 parts.append(
                     numbers.published(before, published["paper"], when=BEFORE, **facts, **cells)
@@ -160,7 +161,7 @@ def _pretrained(table: pd.DataFrame) -> str:
     if panels.NOT_COMPARABLE in found.values():
         return ""
     each = ", ".join(f"{word} {r}" for word, r in found.items())
-    return f"{style.label_of(panel)} before, against the panels of the paper's repository: {each}."
+    return f"{labelling.label_of(panel)} before, against the panels of the paper's repository: {each}."
 
 
 def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:

@@ -14,7 +14,7 @@ from matplotlib.colors import Normalize
 
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019 import panels
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import model_of, null_of
 
 CMAP = "Blues_r"  # the paper's own
@@ -60,7 +60,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
             "value": panel["layer_mean"],
         }
         facts = dict.fromkeys(["series", "variant"], entry["variant"]) | {
-            "stimuli": style.task_of(model)
+            "stimuli": labelling.task_of(model)
         }
         parts += [
             numbers.published(entry, paper, panel=model, **facts, **cells)

@@ -12,7 +12,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.relation_heads import FIRST, SEPARATOR
 from bertshift.papers.kovaleva2019 import panels
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 
 COLUMNS = [
     "panel",
@@ -109,7 +109,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     theirs = by_source["map", "published"].set_index(["layer", "head"])
     pair = by_source["map", "ours"].groupby(["layer", "head"], sort=False)
     for column, (head, cells) in zip((0, 2), pair):
-        label = f"{style.label_of(ours['series'].iloc[0])}, L{head[0]}H{head[1]}"
+        label = f"{labelling.label_of(ours['series'].iloc[0])}, L{head[0]}H{head[1]}"
         attention(figure.add_subplot(grid[0, column]), cells, label)
         shown = agreed != panels.NOT_COMPARABLE and head in theirs.index
         enlarged(figure.add_subplot(grid[1, column]), cells, theirs.loc[[head] if shown else []])

@@ -12,7 +12,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, layers, style
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 
 ACROSS = 7  # models side by side, as many as the paper's tasks
 CELL = ["layer", "head"]
@@ -26,7 +26,9 @@ def papers(
     has something."""
     tasks = published[item][key]
     return (
-        (model, tasks[style.task_of(model)]) for model in models if style.task_of(model) in tasks
+        (model, tasks[labelling.task_of(model)])
+        for model in models
+        if labelling.task_of(model) in tasks
     )
 
 
@@ -72,7 +74,7 @@ def columns(models: Sequence[str], rows: Mapping[str, float]) -> tuple[Figure, n
     for unused in grid[len(models) :].flat:
         unused.remove()
     for model, column in zip(models, grid):
-        column[0].set_title(style.label_of(model), pad=3)
+        column[0].set_title(labelling.label_of(model), pad=3)
     return figure, grid[: len(models)]
 
 

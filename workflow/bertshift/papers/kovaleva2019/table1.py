@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.naming import Name
-from bertshift.rows import ranges, statistics
+from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.origin import ORIGIN
 from bertshift.rows.statistics import POINTS
@@ -48,7 +48,7 @@ PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned"
 CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
 NUMBERS = ["value", *JACKKNIFE_COLUMNS]
 MEASURED = [*NUMBERS, *ranges.ENDS, ranges.SHARE_OF]
-SCORES = style.SCORES | {CORRELATION: "mean of both"}
+SCORES = labelling.SCORES | {CORRELATION: "mean of both"}
 
 LABELS, CELL, ROW, HEADER = 0.85, 0.86, 0.42, 0.6  # inches
 SATURATES = 50.0  # points from the majority class
@@ -217,7 +217,7 @@ def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]
         }
         for task, facts in eight["tasks"].items()
     ]
-    first = {style.task_of(model): model for model in reversed(models)}
+    first = {labelling.task_of(model): model for model in reversed(models)}
     for entry, where, found in (
         (one, paper, cells),
         (elsewhere, elsewhere, others),
@@ -260,7 +260,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     fills = [[above.get((*place, name), np.nan) for name in shown] for place in places]
     heads = scored.loc[scored["series"] == "random_head", "runs"].max()
     names = [SERIES[name].format(f"{heads:.0f}") for name in shown]
-    labels = [f"{style.label_of(model)}\n{SCORES.get(score, score)}" for model, score in places]
+    labels = [
+        f"{labelling.label_of(model)}\n{SCORES.get(score, score)}" for model, score in places
+    ]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
     grids.coloured_table(axes, np.array(fills), names, labels, 7.5, **look)
     cells = {key: rows for key, rows in table.groupby(["panel", "model", "score", "series"])}

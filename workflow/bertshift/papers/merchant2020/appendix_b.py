@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 
 KEYS = ["series", "task", "portion", "examples"]
 ACROSS = 4
@@ -41,7 +41,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw each model's code length relative to the pretrained model's by task; below it F1 by
     number of examples."""
     table = tidy(inputs)
-    tasks = style.edge_labels(table["task"])
+    tasks = labelling.edge_labels(table["task"])
     rows = -(-len(tasks) // ACROSS)
     heights = [0.4 + 0.27 * len(tasks), *[1.35] * rows]
     figure = style.blank(sum(heights) + 0.4)
@@ -76,7 +76,7 @@ def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
             list(tasks).index(task) + 0.7 * ((order + 0.5) / len(models) - 0.5)
             for task in rows["task"]
         ]
-        look = style.look_of(style.task_of(name))
+        look = style.look_of(labelling.task_of(name))
         axes.plot(rows["value"], y, linestyle="", **look)
         layers.bars(axes, y, rows, color=look["color"], linewidth=1)
     axes.axvline(1, color="black", linewidth=0.8)

@@ -7,9 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from bertshift.figures import style
 from bertshift.replicates import NOTHING_FROZEN
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import Claims
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio
@@ -18,7 +17,7 @@ CLAIMS = Claims("merchant2020")
 claim = CLAIMS.about
 inclusive = partial(claim, strict=False)  # of the ends of its range
 FINETUNED = ["mnli", "squad", "dep"]
-TASKS = list(style.EDGES)
+TASKS = list(labelling.EDGES)
 
 
 def _first_of_two(there: Iterable[bool]) -> float:
@@ -54,7 +53,9 @@ def largest_over_lexical(evidence: Evidence) -> float:
     largest = np.abs(deltas(evidence)).max(axis=0)
     return max(
         ratio(
-            change, abs(delta(evidence, "lexical", task)), f"Δ of lexical on {style.EDGES[task]}"
+            change,
+            abs(delta(evidence, "lexical", task)),
+            f"Δ of lexical on {labelling.EDGES[task]}",
         )
         for task, change in zip(TASKS, largest, strict=True)
     )
@@ -448,7 +449,9 @@ def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
     def loss(task):
         points = lost(evidence, task).exactly(12)
         if unit == "share" and points[12] <= 0:
-            raise NotTestableError(f"{style.WORDS[task]} loses nothing with every layer frozen")
+            raise NotTestableError(
+                f"{labelling.WORDS[task]} loses nothing with every layer frozen"
+            )
         return points[int(layer) + 1] / (points[12] if unit == "share" else 1)
 
     return loss("dep") - max(loss("mnli"), loss("squad"))
@@ -524,7 +527,7 @@ def more_layers_for_dep(evidence: Evidence) -> float:
     def needed(task):
         layers = statistics.layers_to(evidence.sweep(task).values)
         if np.isnan(layers):
-            raise NotTestableError(f"{style.WORDS[task]} gains nothing from its layers")
+            raise NotTestableError(f"{labelling.WORDS[task]} gains nothing from its layers")
         return layers
 
     return needed("dep") - max(needed("mnli"), needed("squad"))

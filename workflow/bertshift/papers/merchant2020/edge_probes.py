@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import statistics
+from bertshift.rows import labelling, statistics
 
 COLUMNS = [
     "panel",
@@ -65,7 +65,7 @@ def unlearned(ours: pd.DataFrame) -> str:
     low = (f1 - selectivity).dropna() < LEARNED
     said = [
         f"{name} ({low[task].sum()} of {len(low[task])} columns)"
-        for task, name in style.edge_labels(low.reset_index()["task"]).items()
+        for task, name in labelling.edge_labels(low.reset_index()["task"]).items()
         if low[task].any()
     ]
     known = "Control labels are not learned (F1 below 1), so that selectivity is F1"
@@ -135,7 +135,7 @@ def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
     """Place the paper's Table 1 in the columns and rows of `ours`; of two models of one task,
     beside the first."""
     entry = published["table1"]
-    series = {style.task_of(name): name for name in reversed(ours["series"].unique())}
+    series = {labelling.task_of(name): name for name in reversed(ours["series"].unique())}
     cells = [
         (
             "f1" if column == "base" else "delta",
@@ -159,7 +159,7 @@ def blocks(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
     """Draw `shown`, our rows. Below a cell's interval stands the same cell of `beside`, in grey
     after `word`."""
     shown, beside = (rows[rows["view"] == HEADLINE] for rows in (shown, beside))
-    tasks = style.edge_labels(shown["task"])
+    tasks = labelling.edge_labels(shown["task"])
     present = list(shown["series"].unique())
     groups = {
         "F1": ["base"],
@@ -209,7 +209,8 @@ def _block(
             lines.append((f"{word} {number(grey.value)}", {"color": "#404040"}))
         grids.write(axes, x, y, lines)
     names = [
-        style.label_of(name) + style.mark_of(shown[shown["series"] == name]) for name in columns
+        labelling.label_of(name) + style.mark_of(shown[shown["series"] == name])
+        for name in columns
     ]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
     grids.coloured_table(axes, fills, names, tasks.values(), **look)

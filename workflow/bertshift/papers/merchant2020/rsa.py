@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
+from bertshift.rows import labelling
 from bertshift.rows.nulls import null_of
 
 INPUTS = {
@@ -35,7 +36,7 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     distance from the last layer."""
     rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
     models = {
-        style.task_of(model): model
+        labelling.task_of(model): model
         for model in reversed(rows["model"].unique())
         if not null_of(model)
     }
@@ -61,7 +62,7 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     layers.by_model(axes, table)
     layers.layer_axis(axes, table["layer"])
     for point in table[table["source"] == "published"].itertuples():
-        name = f"{style.label_of(point.series)} published, {point.variant}"
+        name = f"{labelling.label_of(point.series)} published, {point.variant}"
         layers.star(axes, point.layer, point, name)
     axes.set_ylabel("RSA with the pretrained model")
     layers.up_to_one(axes)
@@ -80,7 +81,7 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     figure, [grid] = style.grid(3.0, columns=len(panels), sharey=True)
     thick, thin = {}, {}  # the lines that the legend explains, by its words
     for axes, panel in zip(grid, panels, strict=True):
-        task = style.task_of(panel)
+        task = labelling.task_of(panel)
         curves = dict(list(table[table["panel"] == panel].groupby("series")))
         for stimuli in SHOWN.get(task, [task, "wiki"]):
             if stimuli in curves:
@@ -98,7 +99,7 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
                 axes.plot(rows["layer"], rows["value"], color=colour, **line)
                 thin[words] = Line2D([], [], color="#000000" if of_wiki else "#808080", **line)
         layers.layer_axis(axes, table["layer"])
-        axes.set_title(f"{style.label_of(panel)} model")
+        axes.set_title(f"{labelling.label_of(panel)} model")
     grid[0].set_ylabel("RSA with the pretrained model")
     layers.up_to_one(grid[0])
     # A legend fills column by column: thick lines are its first row, thin ones its second.

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
 from bertshift.replicates import EMBEDDINGS_ONLY, NOTHING_FROZEN
-from bertshift.rows import ranges, statistics
+from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 KEYS = ["panel", "series", "metric", "position", "layers"]
@@ -132,8 +132,8 @@ def panels(
         for model, rows in shown[shown["source"] == "ours"].groupby("series", sort=False):
             metric = rows["metric"].iloc[0]
             mark = style.mark_of(complete[complete["series"] == model])
-            label = f"{style.label_of(model)} ({style.SCORES.get(metric, metric)}){mark}"
-            layers.curve(axes, rows, label, style.look_of(style.task_of(model)), "position")
+            label = f"{labelling.label_of(model)} ({labelling.SCORES.get(metric, metric)}){mark}"
+            layers.curve(axes, rows, label, style.look_of(labelling.task_of(model)), "position")
         for point in shown[shown["source"] == "published"].itertuples():
             layers.star(axes, point.position + (-BESIDE if point.position < 0 else BESIDE), point)
     star = {"linestyle": "", "marker": "*", "markersize": 7, "color": "black"}
@@ -174,7 +174,7 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     ticks = range(-1, int(table["layers"].max()))
     for axes, panel in ((left, "score"), (right, OF_UNFROZEN)):
         for point in table[embeddings & (table["panel"] == panel)].itertuples():
-            look = style.look_of(style.task_of(point.series))
+            look = style.look_of(labelling.task_of(point.series))
             axes.plot(MIDWAY, point.value, **look, markerfacecolor="white")
         axes.set(xlim=(-1.7, ticks[-1] + 0.4), xticks=ticks)
         axes.set_xlabel("last frozen layer, from 0 (−1 = nothing)")
@@ -203,9 +203,9 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     right.axhline(100 * SHARE, color="#666666", linewidth=0.8, linestyle="--")
     reached = table[table["panel"] == "layers_to_95pct"].set_index("series")["value"]
     for model, kept in reached.items():
-        colour = style.look_of(style.task_of(model))["color"]
+        colour = style.look_of(labelling.task_of(model))["color"]
         right.axvline(kept, color=colour, linewidth=0.9, linestyle=":")
-    words = ", ".join(f"{style.label_of(model)} {kept:.3g}" for model, kept in reached.items())
+    words = ", ".join(f"{labelling.label_of(model)} {kept:.3g}" for model, kept in reached.items())
     enough = f"Layers to 95 % of the gain, mean over replicates: {words or 'no task gains'}."
     why = "in which more layers gain nothing"
     return style.captioned(

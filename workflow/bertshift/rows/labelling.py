@@ -1,0 +1,110 @@
+"""Names of models, tasks and scores for a reader."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from bertshift.naming import Name, is_pair, named_in
+from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
+
+WORDS = {
+    "mnli": "MNLI",
+    "squad": "SQuAD",
+    "squad2": "SQuAD 2.0",
+    "dep": "Dep",
+    "rte": "RTE",
+    "sst2": "SST-2",
+    "mrpc": "MRPC",
+    "qqp": "QQP",
+    "stsb": "STS-B",
+    "qnli": "QNLI",
+    "cola": "CoLA",
+    "wnli": "WNLI",
+    "base": "Base",
+    "lexical": "Lexical",
+    "word_only": "Word only",
+    "randomized": "Randomized",
+}
+
+
+NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
+
+
+SCORES = {
+    "f1": "F1",
+    "macro_f1": "macro-F1",
+    "accuracy": "accuracy",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "mcc": "Matthews",
+    "las_ud": "LAS",
+}
+
+
+# Tasks of the edge probes, in the order of Table 1 of Merchant et al. 2020.
+EDGES = {
+    "pos": "POS",
+    "constituents": "Constituents",
+    "dependencies": "Dependencies",
+    "entities": "Entities",
+    "srl": "SRL",
+    "coref": "Coreference",
+    "spr": "SPR",
+    "relations": "Relations",
+}
+
+
+def stages_of(model: str) -> str:
+    """Name the tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli`
+    for `rte+mnli.freeze8@large`."""
+    return "+".join(Name.of(model).stages)
+
+
+def task_of(model: str) -> str:
+    """Name the task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
+    return Name.of(model).task
+
+
+def intermediate_of(model: str) -> tuple[str, str]:
+    """Name the tasks before the last one, and the head that this began with: (`wnli`, `carry`) for
+    `wnli+cola.carry`, two empty texts for `cola`."""
+    name = Name.of(model)
+    if not (earlier := name.stages[:-1]):
+        return "", ""
+    return "+".join(earlier), "carry" if name.variant("carry") else "fresh"
+
+
+def base_of(model: str) -> str:
+    """Name the checkpoint that a model's name ends with."""
+    return Name.of(model).base
+
+
+def role_of(model: str, seeds: pd.Series) -> str:
+    """Name a model beside others: by its own name, or as `base` or `randomized` if it was not
+    fine-tuned (seed 0)."""
+    if (seeds != 0).any():
+        return model
+    return "randomized" if Name.of(model).variant("random") else "base"
+
+
+def label_of(model: str) -> str:
+    """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared,
+    `RTE–MNLI@large`; a null, `MNLI, matched noise`."""
+    if is_pair(model):
+        both = named_in(model)
+        first, second = map(Name.of, both)
+        shared = first.explicit_base == second.explicit_base
+        return f"{label_of(str(replace(first, explicit_base='') if shared else first))}–{label_of(both[1])}"
+    if null := null_of(model):
+        return f"{label_of(model_of(model))}, {NULL_WORDS[null]}"
+    name = Name.of(model)
+    if len(name.stages) > 1:
+        return model
+    return str(replace(name, stages=(WORDS.get(name.task, name.task),)))
+
+
+def edge_labels(tasks: pd.Series) -> dict[str, str]:
+    """List the edge-probing tasks that occur, in the paper's order and then any others, with their
+    names for a reader."""
+    found = list(tasks.unique())
+    return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
