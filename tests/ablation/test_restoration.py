@@ -14,7 +14,7 @@ from bertshift.metrics.svcca import svcca
 from bertshift.models.loading import save_model
 from bertshift.models.restore import every_restoration
 from bertshift.rows.blocks import block_of
-from bertshift.rows.tables import restored_table
+from bertshift.rows.provenance import restored_table
 
 torch.set_num_threads(1)
 TASK, ROWS = CASES["classification"]

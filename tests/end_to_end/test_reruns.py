@@ -153,7 +153,7 @@ def test_the_window_of_activations_reruns_all_that_read_them(project):
 
 def test_runs_of_a_row_are_not_trained_again_for_another_table(finished, tmp_path):
     used = finished.copy(tmp_path / "used")
-    edited, runs = used.folder / "workflow/bertshift/rows/tables.py", "results/sweeps/rte.freeze"
+    edited, runs = used.folder / "workflow/bertshift/rows/provenance.py", "results/sweeps/rte.freeze"
     trained = {path: path.stat().st_mtime for path in (used.folder / runs).glob("*/*/scores.json")}
     edited.write_text(edited.read_text() + "\nADDED = True\n")
     assert "sweep" in rules(used.reruns(f"{runs}.tsv"))

@@ -1,6 +1,6 @@
 import pytest
 
-from bertshift.rows.failure import failed
+from bertshift.rows.provenance import failed
 
 
 def outcome(metric, majority, **scores):

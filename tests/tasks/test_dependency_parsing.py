@@ -13,7 +13,7 @@ from made_toys import bert_with, tokenizer_with
 from bertshift.errors import UserError
 from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import word_pieces
-from bertshift.rows.failure import failed
+from bertshift.rows.provenance import failed
 from bertshift.tasks.dependency_parsing import METRICS, UNREAD, Parse
 from bertshift.tasks.loading import load_task
 from bertshift.training.finetuning import starting_model

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from made_toys import bert_with, tokenizer_with
 
 from bertshift.errors import UserError
-from bertshift.rows.failure import failed
+from bertshift.rows.provenance import failed
 from bertshift.tasks.loading import load_task
 from bertshift.tasks.tagging import NONE, UNREAD
 

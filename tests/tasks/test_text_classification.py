@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from made_toys import bert_with, tokenizer_with
 
 from bertshift.errors import UserError
-from bertshift.rows.failure import failed
+from bertshift.rows.provenance import failed
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import predict_logits, token_batches
 from bertshift.tasks.loading import load_task

@@ -6,7 +6,7 @@ with job(snakemake) as settings:
     from bertshift.metrics import cosine_padded
     from bertshift.metrics.comparing import comparisons
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.tables import compared
+    from bertshift.rows.provenance import compared
 
     stimuli = {
         name: sample(list(read_jsonl(file)), settings["inputs"], name, "padded")

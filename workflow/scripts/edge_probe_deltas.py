@@ -6,7 +6,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_tsv
     from bertshift.probes.scores import deltas
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.origin import ORIGIN
+    from bertshift.rows.provenance import ORIGIN
 
     table = deltas(
         settings["model"],

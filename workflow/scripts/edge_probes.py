@@ -10,7 +10,7 @@ with job(snakemake) as settings:
     from bertshift.probes.edge import probe
     from bertshift.probes.settings import ProbeSettings
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.tables import probe_table
+    from bertshift.rows.provenance import probe_table
     from bertshift.running.parts import PartCache
 
     kept = PartCache.beside(snakemake.output.table, snakemake.params.code)

@@ -6,7 +6,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_jsonl
     from bertshift.metrics.forgetting import forgetting
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.tables import forgetting_table
+    from bertshift.rows.provenance import forgetting_table
 
     corpus = snakemake.input.get("corpus")
     table = forgetting(

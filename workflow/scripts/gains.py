@@ -4,8 +4,8 @@ with job(snakemake) as settings:
     from bertshift.files import read_json
     from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.gains import Scored, gain_table
+    from bertshift.rows.provenance import describe_training
     from bertshift.rows.scored import read_scored
-    from bertshift.rows.tables import describe_training
 
     data = describe_training(snakemake.input.trainings)
     sidecar = read_json(snakemake.input.sidecar)

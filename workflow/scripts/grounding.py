@@ -7,7 +7,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_json, read_jsonl
     from bertshift.metrics.grounding import behaviour, ground
     from bertshift.rows.blocks import write_measures
-    from bertshift.rows.tables import compared
+    from bertshift.rows.provenance import compared
 
     data, inputs = Path(snakemake.input.examples).parent, snakemake.input
     rows, sidecar = read_examples(data, "dev"), read_sidecar(data)

@@ -6,7 +6,7 @@ with job(snakemake) as settings:
     from bertshift.activations.source import sources
     from bertshift.probes.mdl import CodeSettings, describe
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.tables import probe_table
+    from bertshift.rows.provenance import probe_table
     from bertshift.running.parts import PartCache
 
     kept = PartCache.beside(snakemake.output[0], snakemake.params.code)

@@ -8,7 +8,7 @@ with job(snakemake) as settings:
     from bertshift.patterns.labels import read_labels
     from bertshift.patterns.sheet import MAPS, TABLE, read_maps
     from bertshift.rows.blocks import write_measures
-    from bertshift.rows.origin import joined
+    from bertshift.rows.provenance import joined
 
     folder = Path(snakemake.input.sheet)
     sheet, maps = read_tsv(folder / TABLE), read_maps(folder / MAPS)

@@ -7,7 +7,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_jsonl, read_tsv
     from bertshift.patterns.shares import measure
     from bertshift.rows.blocks import write_measures, write_with_blocks
-    from bertshift.rows.tables import probe_table
+    from bertshift.rows.provenance import probe_table
 
     drawn = list(read_jsonl(snakemake.input.stimuli))
     rows = sample(drawn, settings["max_examples"], settings["task"], "dev")

@@ -6,7 +6,7 @@ with job(snakemake) as settings:
     from bertshift.data.relations import read_relations
     from bertshift.metrics.relation_heads import measure
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.tables import probe_table
+    from bertshift.rows.provenance import probe_table
 
     folder = Path(snakemake.input.dump) / "relations"
     dumps = {

@@ -7,7 +7,7 @@ with job(snakemake) as settings:
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import read_jsonl
     from bertshift.rows.blocks import write_with_blocks
-    from bertshift.rows.tables import restored_table
+    from bertshift.rows.provenance import restored_table
 
     data = Path(snakemake.input.examples).parent
     table = restore(

@@ -5,8 +5,8 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from bertshift.files import read_json
     from bertshift.rows.blocks import write_with_blocks
+    from bertshift.rows.provenance import score_table
     from bertshift.rows.scored import read_scored, with_blocks
-    from bertshift.rows.tables import score_table
 
     labels = read_json(snakemake.input.sidecar)["labels"]
     files = zip(snakemake.input.scores, snakemake.input.predictions, strict=True)

@@ -8,7 +8,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_tsv
     from bertshift.models.weights import norms
     from bertshift.rows.blocks import write_measures
-    from bertshift.rows.tables import steps_table
+    from bertshift.rows.provenance import steps_table
     from bertshift.training.steps import relative_norms
 
     tables = []

@@ -15,8 +15,7 @@ from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns, outside
-from bertshift.rows.failure import failed
-from bertshift.rows.origin import ORIGIN, of_runs
+from bertshift.rows.provenance import ORIGIN, failed, of_runs
 from bertshift.rows.significance import (
     SCORES,
     benjamini_hochberg,

@@ -8,7 +8,7 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.models.source import BERT
 from bertshift.rows import labelling, statistics
-from bertshift.rows.origin import ORIGIN, distinct
+from bertshift.rows.provenance import ORIGIN, distinct
 
 VALUES = [
     "value",

@@ -15,8 +15,8 @@ from bertshift import files
 from bertshift.models.source import BERT
 from bertshift.naming import Name, named_in
 from bertshift.rows import labelling
-from bertshift.rows.failure import MARGIN
 from bertshift.rows.nulls import null_of
+from bertshift.rows.provenance import MARGIN
 from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from bertshift.metrics.pairs import Pair
-from bertshift.rows.tables import compared
+from bertshift.rows.provenance import compared
 
 
 def metric_table(

@@ -19,7 +19,7 @@ from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows import labelling
 from bertshift.rows.nulls import null_of
-from bertshift.rows.origin import ORIGIN
+from bertshift.rows.provenance import ORIGIN
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 from bertshift.verdicts.multiplicity import corrected
 

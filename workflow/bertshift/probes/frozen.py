@@ -22,7 +22,7 @@ from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.probes import linear
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns
-from bertshift.rows.origin import ORIGIN, of_runs
+from bertshift.rows.provenance import ORIGIN, of_runs
 from bertshift.rows.scored import without_blocks
 from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded, pad

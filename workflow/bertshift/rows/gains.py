@@ -10,7 +10,7 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.models.source import origins
 from bertshift.rows.blocks import in_columns
-from bertshift.rows.failure import failed
+from bertshift.rows.provenance import failed
 from bertshift.rows.scored import without_blocks
 from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.models.source import origins
-from bertshift.rows.failure import failed
+from bertshift.rows.provenance import failed
 
 DECAY = 0.98
 POINTS = 100  # of a curve that is thinned: as many as a small panel can show

@@ -101,8 +101,8 @@ def with_blocks(
     predictions: Iterable[pd.DataFrame],
     labels: Sequence[str] | None,
 ) -> pd.DataFrame:
-    """Make the `tables.score_table` of these runs' scores.json, with what each score is without
-    each block of the examples."""
+    """Make the `provenance.score_table` of these runs' scores.json, with what each score is
+    without each block of the examples."""
     found = [
         without_blocks(run["scores"], said, labels)
         for run, said in zip(runs, predictions, strict=True)

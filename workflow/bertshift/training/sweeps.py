@@ -14,9 +14,8 @@ import torch
 from bertshift.files import read_json, read_tsv
 from bertshift.models.loading import WEIGHTS
 from bertshift.rows.losses import thinned
-from bertshift.rows.origin import ORIGIN
+from bertshift.rows.provenance import ORIGIN, score_table
 from bertshift.rows.scored import read_scored, with_blocks
-from bertshift.rows.tables import score_table
 from bertshift.training.finetuning import trainer
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 from bertshift.models.source import BERT, NAMES
 from bertshift.rows import nulls, ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
-from bertshift.rows.origin import distinct
+from bertshift.rows.provenance import distinct
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
 AGREEING = 5  # runs of one number that decide: 2^-5 is the first power below .05

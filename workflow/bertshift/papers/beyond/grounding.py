@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import grounding, labelling
-from bertshift.rows.origin import joined
+from bertshift.rows.provenance import joined
 
 LEVEL = 0.05
 MEASURES = {

@@ -15,7 +15,7 @@ from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import NOISE, model_of, null_of
-from bertshift.rows.origin import ORIGIN
+from bertshift.rows.provenance import ORIGIN
 
 # Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
 MEASURES = {

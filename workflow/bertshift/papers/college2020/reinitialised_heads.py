@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.origin import ORIGIN
+from bertshift.rows.provenance import ORIGIN
 
 COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
 BY = COLUMNS[:5]

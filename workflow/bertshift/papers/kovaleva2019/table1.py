@@ -14,7 +14,7 @@ from bertshift.figures import grids, numbers, style
 from bertshift.naming import Name
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.origin import ORIGIN
+from bertshift.rows.provenance import ORIGIN
 from bertshift.rows.statistics import POINTS
 
 COLUMNS = [
