@@ -151,7 +151,7 @@ def third_party(scripts):
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     names = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
     names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    return {name.partition(".")[0] for name in names} - {*sys.stdlib_module_names, "bertshift"}
+    return {name.partition(".")[0] for name in names} - {*sys.stdlib_module_names, *codegraph.PACKAGES}
 
 
 def test_each_environment_has_what_its_scripts_import():
