@@ -44,7 +44,7 @@ def states(path, layer, tokens=ALL):
 
 def test_layers_are_matched_by_relative_depth():
     assert matched_layers(3, 3) == [(0, 0), (1, 1), (2, 2), (3, 3)]
-    assert matched_layers(4, 12, first=1) == [(1, 3), (2, 6), (3, 9), (4, 12)]
+    assert matched_layers(4, 12)[1:] == [(1, 3), (2, 6), (3, 9), (4, 12)]
     assert matched_layers(12, 4)[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]
 
 

@@ -35,7 +35,7 @@ from bertshift.data.examples import sample
 from bertshift.errors import UserError
 from bertshift.metrics import cosine, jensen_shannon, similarity
 from bertshift.metrics.hidden_states import CenteredStates, Comparison, Representation
-from bertshift.metrics.pairs import frame, matched_layers
+from bertshift.metrics.pairs import frame, matching_layer
 from bertshift.metrics.rsa import OwnSums, correlations, own_sums, similarity_rows
 from bertshift.metrics.svcca import SHARE
 from bertshift.models.heads import load_task_model
@@ -174,10 +174,10 @@ def distances(
             shallow, deep = sorted(pair, key=lambda number: runs[number].layers)
             if depth > runs[shallow].layers:
                 continue
-            [(_, other)] = matched_layers(runs[shallow].layers, runs[deep].layers, first=depth)[:1]
-            for place in ((shallow, depth), (deep, other)):
-                if place not in known:
-                    known[place] = _Layer(runs[place[0]], place[1], content, drawn)
+            other = matching_layer(depth, runs[shallow].layers, runs[deep].layers)
+            for run, layer in ((shallow, depth), (deep, other)):
+                if (run, layer) not in known:
+                    known[run, layer] = _Layer(runs[run], layer, content, drawn)
             for measure, value in between(known[shallow, depth], known[deep, other]).items():
                 found[pair][measure].append(value)
     return found

@@ -62,13 +62,15 @@ def check_same_tokens(model: Activations, reference: Activations) -> None:
         )
 
 
-def matched_layers(model: int, reference: int, first: int = 0) -> list[tuple[int, int]]:
-    """List (layer, reference's layer) for layers first..model, at equal relative depth; the same
-    at equal depth."""
-    return [
-        (layer, (2 * layer * reference + model) // (2 * model))
-        for layer in range(first, model + 1)
-    ]
+def matching_layer(layer: int, model: int, reference: int) -> int:
+    """Return the reference's layer at the relative depth of a model's layer, given how many layers
+    both have; the same layer where these are equal."""
+    return (2 * layer * reference + model) // (2 * model)
+
+
+def matched_layers(model: int, reference: int) -> list[tuple[int, int]]:
+    """List (layer, reference's layer) for layers 0 to `model`, at equal relative depth."""
+    return [(layer, matching_layer(layer, model, reference)) for layer in range(model + 1)]
 
 
 def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") -> None:

@@ -78,11 +78,13 @@ def projections(
     found = {}
     for number, name in enumerate(("query", "key", "value")):
         projection = module.get_submodule(getattr(family, name) or family.fused)
-        start = (head - 1) * width
-        if family.fused:
-            whole = number * heads_of(model) + head - 1, (head - 1) * 3 + number
-            start = whole[family.order == "head,qkv"] * width
-        rows = slice(start, start + width)
+        if not family.fused:
+            place = head - 1
+        elif family.order == "head,qkv":
+            place = (head - 1) * 3 + number
+        else:  # all heads' queries, then all keys, then all values
+            place = number * heads_of(model) + head - 1
+        rows = slice(place * width, (place + 1) * width)
         found[name] = (
             matrix(projection)[rows],
             None if projection.bias is None else projection.bias[rows],

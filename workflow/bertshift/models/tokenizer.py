@@ -65,11 +65,12 @@ def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
         }
         ordinary = {tokenizer.unk_token_id, tokenizer.mask_token_id}
         word, after, both = _cut(tokenizer, ["a", " a", "a a"])["input_ids"]
+        adds_its_own = both == word + word and both != word + after
         _LAYOUTS[tokenizer] = Layout(
             _around(tokenizer, "a"),
             _around(tokenizer, "a", "a"),
             frozenset({*tokenizer.all_special_ids, *marked} - ordinary),
-            "" if word + after != both == word + word else " ",
+            "" if adds_its_own else " ",
         )
     return _LAYOUTS[tokenizer]
 

@@ -140,11 +140,10 @@ def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
         {tuple(row[key] for key in KEYS): row for row in table.to_dict("records")}
         for table in tables
     ]
-    told = [
-        {"paper": key[0], "agree": agree, "sides": [side.get(key) for side in sides]}
-        for *key, agree in rows[[*KEYS, "verdicts"]].itertuples(index=False)
-        for key in [tuple(key)]
-    ]
+    told = []
+    for *key, agree in rows[[*KEYS, "verdicts"]].itertuples(index=False):
+        claims_of_both = [side.get(tuple(key)) for side in sides]
+        told.append({"paper": key[0], "agree": agree, "sides": claims_of_both})
     write_text(
         out / "index.html",
         render(compared.page([_about(run) for run in runs], figures, told, published)),
