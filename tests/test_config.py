@@ -53,6 +53,7 @@ def put(path, value):
         (put("tasks.mnli.per_base", {"huge": {}}), r"tasks\.mnli\.per_base: no checkpoint 'huge'"),
         (put("sweeps", {"tasks": {"squat": {}}}), r"sweeps\.tasks: no task 'squat' is defined; write one of squad"),
         (put("probes", {"edge": {"tasks": {"spr": {"max_step": 9}}}}), r"tasks\.spr: unknown key 'max_step' \(write 'max_steps'\)"),
+        (put("probes", {"mdl": {"portions": [0.5, 0.1, 1.0]}}), r"probes\.mdl\.portions: .*; write rising shares that end with 1"),
         (put("tasks.squad.metrics", ["exact_macth"]), r"tasks\.squad\.metrics\.0: .* write one of f1, exact_match; the nearest is 'exact_match'"),
         (put("tasks.mnli.kind", "spans"), r"tasks\.mnli\.kind: spans needs a data set of kind qa; datasets\.mnli is of kind pair"),
         (put("tasks.stsb", USER["tasks"]["mnli"] | {"dataset": "stsb"}), r"classification needs 'labels', which datasets\.stsb has not; .* write regression"),

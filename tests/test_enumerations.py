@@ -19,7 +19,6 @@ from bertshift.models.families import FAMILIES
 from bertshift.tasks import dependency_parsing, question_answering, scores
 from bertshift.training.optimizers import EPSILON
 from bertshift.training.schedules import SCHEDULE
-from bertshift.training.settings import OPTIMIZERS, PRECISIONS, SCHEDULES
 from bertshift.training.vocabulary import BYTE_LEVEL
 
 
@@ -52,11 +51,10 @@ DATASET, EDGE_SET = DATASETS["additionalProperties"], EDGES["additionalPropertie
 NAMED = README.partition("A model is named by")[2].partition("A model compared")[0]
 
 ENUMERATIONS = {
-    "schedules": [SCHEDULES, SCHEDULE, TRAINING["schedule"]["enum"]],
-    "optimizers": [OPTIMIZERS, EPSILON, TRAINING["optimizer"]["enum"]],
+    "schedules": [SCHEDULE, TRAINING["schedule"]["enum"]],
+    "optimizers": [EPSILON, TRAINING["optimizer"]["enum"]],
     "families to pretrain": [FAMILIES, PRETRAIN["family"]["enum"]],
     "byte-level vocabularies": [BYTE_LEVEL, VOCABULARY["special"]["enum"]],
-    "precisions": [PRECISIONS, TRAINING["precision"]["enum"]],
     "kinds of tasks": [TASK["properties"]["kind"]["enum"], branches(TASK, "kind")],
     "kinds of data sets": [DATASET["properties"]["kind"]["enum"], {"sentence", "pair", *COLUMNS}],
     "formats of data sets": [READERS, DATASET["properties"]["format"]["enum"]],

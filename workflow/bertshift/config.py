@@ -470,6 +470,17 @@ def _misfits(config: dict) -> Iterator[str]:
         if splits := _splits(stimulus["dataset"], config):
             kind = f"split of '{stimulus['dataset']}'"
             yield from undefined(f"stimuli.{name}.split", stimulus["split"], splits, kind)
+    yield from _portions(config)
+
+
+def _portions(config: dict) -> Iterator[str]:
+    """Report shares of training records that are no ends of consecutive blocks."""
+    mdl = config["probes"]["mdl"]
+    tasks = {f"probes.mdl.tasks.{name}": own for name, own in mdl.get("tasks", {}).items()}
+    for path, own in ({"probes.mdl": mdl} | tasks).items():
+        portions = own.get("portions", [1])
+        if portions[-1:] != [1] or portions != sorted(set(portions)):
+            yield f"{path}.portions: {portions} does not fit; write rising shares that end with 1."
 
 
 def _strange_base(name: str, base: Mapping) -> Iterator[str]:

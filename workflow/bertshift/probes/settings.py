@@ -1,9 +1,7 @@
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
+"""How probes are trained. The schema of the configuration has the range of each setting."""
 
-from bertshift.errors import UserError
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,39 +66,6 @@ class ProbeSettings(Seeds):
     max_test: int | None = None
     tasks: Mapping[str, Mapping] = field(default_factory=dict)
 
-    def __post_init__(self):
-        def require(good: bool, key: str, rule: str) -> None:
-            if not good:
-                raise UserError(
-                    f"probe setting {key} is {getattr(self, key)!r}; write {rule} instead."
-                )
-
-        counts = (
-            "width",
-            "batch_records",
-            "max_steps",
-            "validate_every",
-            "patience",
-            "max_dev",
-            "probe_seeds",
-            "parent_seeds",
-        )
-        samples = [key for key in ("max_train", "max_test") if getattr(self, key) is not None]
-        for key in (*counts, *samples):
-            require(getattr(self, key) >= 1, key, "a whole number from 1 up")
-        for key in ("input_dropout", "hidden_dropout"):
-            require(0 <= getattr(self, key) < 1, key, "a number from 0 up to, but below, 1")
-        for key in ("learning_rate", "max_grad_norm"):
-            require(0 < getattr(self, key) < math.inf, key, "a positive number")
-        require(0 < self.decay < 1, "decay", "a number between 0 and 1")
-        known = {one.name for one in fields(self)} - {"tasks"}
-        for task, own in self.tasks.items():
-            if unknown := sorted(set(own) - known):
-                raise UserError(
-                    f"probe settings of task {task}: {unknown[0]!r} is none; write one of"
-                    f" {', '.join(sorted(known))}."
-                )
-
     @property
     def sizes(self) -> dict[str, int | None]:
         """How many records of each split are read at most."""
@@ -140,18 +105,6 @@ class CodeSettings(ProbeSettings):
         1,
     )
 
-    def __post_init__(self):
-        super().__post_init__()
-        if (
-            not self.portions
-            or self.portions[-1] != 1
-            or not all(a < b for a, b in pairwise((0, *self.portions)))
-        ):
-            raise UserError(
-                f"probe setting portions is {list(self.portions)}; write rising fractions that end"
-                " with 1."
-            )
-
     def learning_from(self, records: float) -> "CodeSettings":
         """Adapt the settings to a probe that learns from so many records."""
         steps = max(FEWEST_STEPS, int(EPOCHS * records / self.batch_records))
@@ -176,28 +129,3 @@ class StructuralSettings(Seeds):
     patience: int = 5
     max_train: int | None = None
     probe_seeds: int = 1
-
-    def __post_init__(self):
-        counts = (
-            "rank",
-            "epochs",
-            "batch_size",
-            "patience",
-            "max_train",
-            "probe_seeds",
-            "parent_seeds",
-        )
-        for key in counts:
-            value = getattr(self, key)
-            if not (
-                value is None and key in ("rank", "max_train") or value is not None and value >= 1
-            ):
-                raise UserError(
-                    f"structural probe setting {key} is {value!r}; write a whole number from 1 up"
-                    " instead."
-                )
-        if not 0 < self.learning_rate < math.inf:
-            raise UserError(
-                f"structural probe setting learning_rate is {self.learning_rate!r}; write a"
-                " positive number instead."
-            )

@@ -1,17 +1,11 @@
-import math
 from dataclasses import asdict, dataclass
 from typing import Literal
-
-from bertshift.errors import UserError
-
-SCHEDULES = ("linear", "bert_linear", "constant")
-OPTIMIZERS = ("adamw", "bertadam")
-PRECISIONS = ("auto", "float32", "bfloat16")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """How to train; exactly one of `epochs` and `steps` says for how long.
+    """How to train; one of `epochs` and `steps` says for how long. The schema of the configuration
+    has the range of each.
 
     `warmup` is the fraction of all steps with a rising learning rate; `norms_every` counts the
     steps between rows of layers.tsv (0: none); `checkpoint_minutes` is the time between
@@ -40,52 +34,6 @@ class TrainSettings:
     lora_alpha: float | None = None
     lora_dropout: float | None = None
     code: str = ""
-
-    def __post_init__(self):
-        def require(good: bool, key: str, rule: str) -> None:
-            if not good:
-                raise UserError(
-                    f"training setting {key} is {getattr(self, key)!r}; write {rule} instead."
-                )
-
-        def choose(key: str, values: tuple[str, ...]) -> None:
-            require(getattr(self, key) in values, key, f"one of {', '.join(values)}")
-
-        # Written so that NaN fails too.
-        require(
-            0 < self.learning_rate < math.inf, "learning_rate", "a positive number such as 2e-5"
-        )
-        require(self.batch_size >= 1, "batch_size", "a whole number from 1 up")
-        if (self.epochs is None) == (self.steps is None):
-            raise UserError(
-                f"training settings have epochs {self.epochs!r} and steps {self.steps!r}; give"
-                " exactly one of them."
-            )
-        require(
-            self.epochs is None or 0 < self.epochs < math.inf,
-            "epochs",
-            "a positive number such as 3",
-        )
-        require(self.steps is None or self.steps >= 1, "steps", "a whole number from 1 up")
-        require(0 <= self.warmup <= 1, "warmup", "a fraction of all steps between 0 and 1")
-        require(0 <= self.weight_decay < math.inf, "weight_decay", "0 or a positive number")
-        require(0 <= self.beta2 < 1, "beta2", "a number from 0 up to, but below, 1, such as 0.999")
-        require(
-            self.epsilon is None or self.epsilon > 0, "epsilon", "a positive number such as 1e-8"
-        )
-        require(
-            self.max_grad_norm >= 0, "max_grad_norm", "0 for no clipping, or a positive number"
-        )
-        require(self.norms_every >= 0, "norms_every", "0 for no norms, or a number of steps")
-        require(self.checkpoint_minutes >= 0, "checkpoint_minutes", "0 or a number of minutes")
-        require(
-            self.plateau is None or 0 < self.plateau < 1,
-            "plateau",
-            "a share between 0 and 1, such as 0.01",
-        )
-        choose("schedule", SCHEDULES)
-        choose("optimizer", OPTIMIZERS)
-        choose("precision", PRECISIONS)
 
     def total_steps(self, batches_per_epoch: int) -> int:
         """Count the updates; a fractional number of epochs is rounded to whole updates, at least
