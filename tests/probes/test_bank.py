@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from probes.edge_world import LAYERS, make, random_sentences, record
 
 from bertshift.activations.store import Activations
-from bertshift.errors import UserError
 from bertshift.probes.bank import Bank, Probe, Progress, shapes, train
 from bertshift.probes.edge import MICRO_F1, load_examples, read_rows, read_task
 from bertshift.probes.settings import ProbeSettings
@@ -118,10 +117,3 @@ def test_schedule_halves_waits_and_stops():
     assert rates == [1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25]
     assert going == [True] * 8 + [False]
     assert progress.steps == 2 and progress.best.tolist() == [2, 2, 2]
-
-
-def test_settings_refuse_what_cannot_work():
-    for wrong, told in (({"width": 0}, "width is 0"), ({"tasks": {"spr": {"step": 3}}}, "'step' is none")):
-        with pytest.raises(UserError, match=told):
-            ProbeSettings(**wrong)
-    assert ProbeSettings(tasks={"spr": {"max_steps": 3}}).of("spr").max_steps == 3

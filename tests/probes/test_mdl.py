@@ -6,7 +6,6 @@ import pytest
 import torch
 from probes.edge_world import make, random_sentences, record
 
-from bertshift.errors import UserError
 from bertshift.probes import mdl
 from bertshift.probes.bank import Progress, train
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
@@ -109,12 +108,6 @@ def test_records_too_few_for_any_code_but_the_uniform_one_are_told(made, edges, 
     table = describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, settings, kept)
     assert (totals(table, "pos")["compression"] == 1).all()
     assert capsys.readouterr().err.count("no portion of the 130 records but the whole has 32") == 1
-
-
-@pytest.mark.parametrize("portions", [(0.5,), (0.5, 0.2, 1), ()])
-def test_refuses_portions_that_do_not_cover(portions):
-    with pytest.raises(UserError, match="end with 1"):
-        CodeSettings(portions=portions)
 
 
 SHORT = replace(SETTINGS, max_steps=6, validate_every=3)

@@ -177,9 +177,3 @@ def test_from_a_file_to_the_table(stored, capsys):
     kept.remove()
     with pytest.raises(UserError, match="other sentences"):
         structural.probe("rte", sources, trees, settings, kept)
-
-
-def test_settings_are_checked():
-    for key, value in (("batch_size", 0), ("learning_rate", float("nan"))):
-        with pytest.raises(UserError, match=f"{key} is {value}"):
-            StructuralSettings(**{key: value})
