@@ -3,7 +3,7 @@ from transformers import CONFIG_MAPPING
 
 from bertshift.errors import UserError
 from bertshift.files import write_json
-from bertshift.models.shape import check_shape
+from bertshift.models.loading import check_shape
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "distilbert", "llama"])

@@ -3,8 +3,7 @@ from pathlib import Path
 from bertshift.running.jobs import job, settings_of
 
 with job(snakemake, downloads="hub" in settings_of(snakemake)["source"]) as settings:
-    from bertshift.models.loading import download_checkpoint, import_checkpoint
-    from bertshift.models.shape import check_shape
+    from bertshift.models.loading import check_shape, download_checkpoint, import_checkpoint
 
     source, directory = settings["source"], Path(snakemake.output[0]).parent
     if "hub" in source:

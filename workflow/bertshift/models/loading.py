@@ -44,6 +44,7 @@ from bertshift.models.published import (
     no_weights,
     parts_of,
     read_config,
+    same_shape,
     weights_of,
 )
 from bertshift.models.seal import OPEN, check_seal, seal
@@ -465,3 +466,11 @@ def _check_vocabulary(
                 f" says vocab_size {config.vocab_size}; take the vocabulary that was published"
                 " with these weights."
             )
+
+
+def check_shape(folder: Path, layers: int, heads: int) -> None:
+    """Raise UserError if a checkpoint has other layers or heads than the configuration says of
+    it."""
+    config = load_config(folder)  # which knows what each family calls them
+    real = {"layers": config.num_hidden_layers, "heads": config.num_attention_heads}
+    same_shape(folder, real, {"layers": layers, "heads": heads})

@@ -60,7 +60,7 @@ def _is_whole(path: Path, size: int, time: int) -> bool:
 
 def _header(file: BinaryIO) -> tuple[bytes, bytes]:
     length = file.read(8)
-    # Any number, for a file that does not exist.
+    # Another kind of file has any number here.
     return length, file.read(min(int.from_bytes(length, "little"), 100_000_000))
 
 
