@@ -47,10 +47,10 @@ def installed(copy_project, tmp_path_factory):
     return folder / "site"
 
 
-def test_the_wheel_brings_one_package(installed):
-    assert [path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")] == [
-        "bertshift"
-    ]
+def test_the_wheel_brings_the_library_and_the_demos_world(installed):
+    packages = {path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")}
+    assert packages == {"bertshift", "demo_world"}
+    assert (installed / "demo_world/lexicon.yaml").is_file()
 
 
 def test_the_wheel_works_without_a_clone(installed):
