@@ -27,7 +27,8 @@ def read(name):
 
 
 SCHEMA, DATASETS, EDGES = (
-    yaml.safe_load(read(f"workflow/schemas/{name}.schema.yaml")) for name in ("config", "datasets", "edges")
+    yaml.safe_load(read(f"workflow/schemas/{name}.schema.yaml"))
+    for name in ("config", "datasets", "edges")
 )
 KEYS = SCHEMA["properties"]
 GUIDE, README = read("config/README.md"), read("README.md")
@@ -58,23 +59,41 @@ ENUMERATIONS = {
     "kinds of tasks": [TASK["properties"]["kind"]["enum"], branches(TASK, "kind")],
     "kinds of data sets": [DATASET["properties"]["kind"]["enum"], {"sentence", "pair", *COLUMNS}],
     "formats of data sets": [READERS, DATASET["properties"]["format"]["enum"]],
-    "formats of edge sets": [FORMATS, EDGE_SET["properties"]["format"]["enum"], branches(EDGE_SET, "format")],
+    "formats of edge sets": [
+        FORMATS,
+        EDGE_SET["properties"]["format"]["enum"],
+        branches(EDGE_SET, "format"),
+    ],
     "edge tasks": [TASKS, EDGE_SET["properties"]["task"]["enum"]],
     "forms of stimuli": [
-        {"inputs", *re.findall(r'form(?:"\])? == "(\w+)"', read("workflow/bertshift/data/stimuli.py"))},
+        {
+            "inputs",
+            *re.findall(r'form(?:"\])? == "(\w+)"', read("workflow/bertshift/data/stimuli.py")),
+        },
         STIMULUS["form"]["enum"],
     ],
-    "variants of a disabled head": [VARIANTS, KEYS["ablation"]["properties"]["variants"]["items"]["enum"]],
+    "variants of a disabled head": [
+        VARIANTS,
+        KEYS["ablation"]["properties"]["variants"]["items"]["enum"],
+    ],
     "forms of variants": [
         naming.VARIANTS,
-        {naming.parse_variant(form).kind for kind in naming.VARIANTS.values() for form in kind.forms},
+        {
+            naming.parse_variant(form).kind
+            for kind in naming.VARIANTS.values()
+            for form in kind.forms
+        },
     ],
     "settings of a variant": [
         TRAINING["per_variant"]["propertyNames"]["enum"],
         # .bertadam says itself how to train; .at10 is trained as the model without it, and .noise not at all.
         set(naming.VARIANTS) - {"bertadam", "at", "noise"},
     ],
-    "scales": [SCALES, KEYS["scale"]["enum"], {file.stem for file in (ROOT / "config/scales").iterdir()}],
+    "scales": [
+        SCALES,
+        KEYS["scale"]["enum"],
+        {file.stem for file in (ROOT / "config/scales").iterdir()},
+    ],
 }
 
 
@@ -94,7 +113,10 @@ METRICS = {
 
 
 def test_the_metrics_of_each_kind_of_task():
-    schema = {kind: set(then["metrics"]["items"]["enum"]) for kind, then in branches(TASK, "kind").items()}
+    schema = {
+        kind: set(then["metrics"]["items"]["enum"])
+        for kind, then in branches(TASK, "kind").items()
+    }
     assert schema == {kind: set(known) for kind, known in METRICS.items()}
 
 
@@ -108,10 +130,13 @@ def test_what_each_format_of_edge_sets_annotates_and_needs():
 
 def test_the_columns_of_each_kind_of_data_set():
     then = {
-        each["if"]["properties"]["kind"].get("const", "labelled"): each["then"] for each in DATASET["allOf"]
+        each["if"]["properties"]["kind"].get("const", "labelled"): each["then"]
+        for each in DATASET["allOf"]
     }
     for kind, columns in COLUMNS.items():
-        assert set(then[kind]["properties"]["hub"]["properties"]["columns"]["properties"]) == set(columns)
+        assert set(then[kind]["properties"]["hub"]["properties"]["columns"]["properties"]) == set(
+            columns
+        )
 
 
 def test_the_tables_of_the_guide_are_those_of_the_schemas():
@@ -124,12 +149,7 @@ def test_the_names_of_the_readme_are_models_of_the_demo_and_show_every_variant()
     column = re.findall(r"^\| (`.*?) \|", NAMED, re.MULTILINE)
     names = [name for cell in column for name in re.findall(r"`([^`]+)`", cell)]
     assert len(names) > 12 and all(naming.parse_model(name, shipped()) for name in names)
-    shown = {naming.parse_variant(text).kind for name in names for text in naming.Name.of(name).variants}
+    shown = {
+        naming.parse_variant(text).kind for name in names for text in naming.Name.of(name).variants
+    }
     assert shown == set(naming.VARIANTS)
-
-
-def test_the_guide_shows_every_row_of_models():
-    shown = [naming.Name.of_row(file)[1] for file in re.findall(r"`([\w@/]+\.\w+\.tsv)`", GUIDE)]
-    matching = {kind: [form for form in naming.SWEEPS if re.fullmatch(form, kind)] for kind in shown}
-    assert all(matching.values()), matching
-    assert {form for forms in matching.values() for form in forms} == set(naming.SWEEPS)

