@@ -12,10 +12,10 @@ EDGES = PAPER["tasks"]
 SWEEPS = {"mnli": (0.83, 0.45, 24, 6), "squad": (0.88, 0.2, 12, 5), "dep": (0.91, 0.5, 2, 2)}
 
 
-def told(item, layers=12, inits=2, seeds=1):
+def told(item, inits=2, seeds=1):
     """{path: table} of figure `item` without noise, of so many runs, each with two probes."""
     made = {}
-    for path, table in stretched(f"merchant2020/{item}", inits=inits, deep=layers == 12).items():
+    for path, table in stretched(f"merchant2020/{item}", inits=inits).items():
         table = table[table["seed"] <= seeds]
         if "view" in table:  # no claim is about others
             table = table[table["view"] == "micro_all"]
@@ -26,21 +26,32 @@ def told(item, layers=12, inits=2, seeds=1):
 
 
 def _value(path, table):
-    kind, model = path.split("/")[1], path.rpartition("/")[2].partition("_vs_")[0].removesuffix(".tsv")
+    kind, model = (
+        path.split("/")[1],
+        path.rpartition("/")[2].partition("_vs_")[0].removesuffix(".tsv"),
+    )
     if kind == "edge_probes":
         base = [edge_f1("base", *cell) for cell in zip(table["task"], table["variant"])]
         here = [edge_f1(model, *cell) for cell in zip(table["task"], table["variant"])]
         return np.subtract(here, base) if "_vs_" in path else here
     if kind == "structural_probes":
-        return _arch(model, table["layer"], table["layer"].max()) - 0.08 * (table["measure"] != "spearman")
+        return _arch(model, table["layer"], table["layer"].max()) - 0.08 * (
+            table["measure"] != "spearman"
+        )
     if kind == "sweeps":
         task, layers = model.partition(".")[0], table["layers"].iloc[0]
         full, least, *powers = SWEEPS[task]
         freeze = ".freeze" in path
-        gone = (table["position"] + 1).clip(0) / layers if freeze else 1 - table["position"] / layers
+        gone = (
+            (table["position"] + 1).clip(0) / layers if freeze else 1 - table["position"] / layers
+        )
         return full - (full - least) * gone ** powers[not freeze]
     number = table["task"].map(EDGES.index)
-    bits = 9000 * (1 + number / 4) * np.where((model == "dep") & (table["task"] == "dependencies"), 0.85, 1)
+    bits = (
+        9000
+        * (1 + number / 4)
+        * np.where((model == "dep") & (table["task"] == "dependencies"), 0.85, 1)
+    )
     totals = {
         "codelength": bits,
         "uniform": 45000 + 0 * bits,
@@ -63,4 +74,9 @@ def _arch(model, layer, layers):
     """Dep lifts the arch from a third of the depth on, the others lower its last layer."""
     lift, end = (0.06, 0) if model == "dep" else (0, -0.02 * (model != "base"))
     depth = layer / layers
-    return 0.5 + 0.35 * np.sin(np.pi * depth * 0.75) + lift * (depth - 0.3).clip(0) + end * (layer == layers)
+    return (
+        0.5
+        + 0.35 * np.sin(np.pi * depth * 0.75)
+        + lift * (depth - 0.3).clip(0)
+        + end * (layer == layers)
+    )

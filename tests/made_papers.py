@@ -21,7 +21,11 @@ HEADS = {
     "figure8": "figure7",
     "figure10": "figure9",
 }  # not in the archive: drawn of another task
-READ = ["received", "from_cls", "received_norm_share"]  # of attention_to, which figures and claims read
+READ = [
+    "received",
+    "from_cls",
+    "received_norm_share",
+]  # of attention_to, which figures and claims read
 BLOCKS = JACKKNIFE_COLUMNS[:4]  # a claim is decided once more without each
 
 
@@ -42,13 +46,18 @@ def _run():
         paths = {path for name in catalogue.FIGURES for path in catalogue.needs(name, config)}
         files = [path for path in sorted(paths) if (folder / path).is_file()]
         return config, {
-            path: _trimmed(path, completed(path, read_with_blocks(folder / path))[0]) for path in files
+            path: _trimmed(path, completed(path, read_with_blocks(folder / path))[0])
+            for path in files
         }
 
 
 def _trimmed(path, table):
     if "/attention_to/" in path:
-        return table[table["variant"].isin(READ)].drop(columns=JACKKNIFE_COLUMNS).reset_index(drop=True)
+        return (
+            table[table["variant"].isin(READ)]
+            .drop(columns=JACKKNIFE_COLUMNS)
+            .reset_index(drop=True)
+        )
     if "/maps/" in path:  # of a longer input, names of tokens lie on each other
         return table[table["length"] < 100].reset_index(drop=True)
     return table.drop(columns=[name for name in JACKKNIFE_COLUMNS[4:] if name in table])
@@ -70,12 +79,14 @@ def real(name, item="", blocks=False):
     }
 
 
-def stretched(name, item="", blocks=False, inits=3, checkpoint=None, deep=True):
-    """{path: table} of figure `name`: twice the layers of the real run if `deep`, and so many times its runs, all trained."""
+def stretched(name, item="", inits=3, checkpoint=None):
+    """{path: table} of figure `name`: twice the layers of the real run, and so many times its runs, all trained."""
     made = {}
-    for path, table in real(name, item, blocks).items():
-        table = pd.concat(_of_init(table, init) for init in range(1, inits + 1)).reset_index(drop=True)
-        if deep and not path.startswith(("results/grounding/", "results/forgetting/")):
+    for path, table in real(name, item).items():
+        table = pd.concat(_of_init(table, init) for init in range(1, inits + 1)).reset_index(
+            drop=True
+        )
+        if not path.startswith(("results/grounding/", "results/forgetting/")):
             table = deeper(path, table)
         failures = {column: False for column in ("failed", "ref_failed") if column in table}
         made[path] = table.assign(scale="paper", **failures)
@@ -88,7 +99,9 @@ def _of_init(table, init):
     """The runs on another pretraining run, whose values are a little lower."""
     numbers = {column: init for column in ("init", "ref_init") if column in table}
     names = f"google/multiberts-seed_{init - 1}@1234567"
-    return table.assign(value=table["value"] * (1 - 0.002 * (init - 1)), checkpoint=names, **numbers)
+    return table.assign(
+        value=table["value"] * (1 - 0.002 * (init - 1)), checkpoint=names, **numbers
+    )
 
 
 def deeper(path, table):
@@ -113,11 +126,13 @@ def _twice(table, columns, first=1, end=np.inf):
     return pd.concat([table.assign(**lower), table[split].assign(**upper)], ignore_index=True)
 
 
-def configuration(*names, **changes):
+def configuration(*names):
     """The real run's configuration, with figures `names` alone, each of model MNLI alone, if any are named."""
     if not names:
         return _run()[0]
-    figures = {paper: {item: None for item in items} for paper, items in _run()[0]["figures"].items()}
+    figures = {
+        paper: {item: None for item in items} for paper, items in _run()[0]["figures"].items()
+    }
     for paper, item in (name.split("/") for name in names):
         figures[paper][item] = _run()[0]["figures"][paper][item] | {"models": ["mnli"]}
-    return _run()[0] | {"figures": figures} | changes
+    return _run()[0] | {"figures": figures}

@@ -10,11 +10,3 @@ PLACE = {"scale": "demo", "checkpoint": "4x128 BERT pretrained here on world", "
 
 def published(paper):
     return yaml.safe_load((PAPERS / paper / "published.yaml").read_text(encoding="utf-8"))
-
-
-def only_row(table, **where):
-    """The one row whose columns have these values."""
-    for column, value in where.items():
-        table = table[table[column] == value]
-    assert len(table) == 1
-    return table.iloc[0]

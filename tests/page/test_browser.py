@@ -239,10 +239,10 @@ def beside(made_page, address):
     figure = compared.figure(name, tables, ["Both."] * 2, [image] * 2, ["mnli"])
     about = {"scales": ["small"], "checkpoints": ["a BERT"], "figures": 1}
     archives = [{"name": folder, **about} for folder in names]
-    rows = made_page.claims[made_page.claims["figure"] == "figure2"].to_dict("records")
+    told = made_page.claims.query("paper == 'hao2020' and figure == 'figure2'")
     claims = [
         {"paper": row["paper"], "agree": "opposite", "sides": [row, row | {"verdict": "fails"}]}
-        for row in rows
+        for row in told.to_dict("records")
     ]
     page = compared.page(archives, [figure], claims, made_page.published)
     write_text(made_page.folder / "compared.html", render(page))

@@ -14,27 +14,27 @@ END = {
 
 
 @cache
-def told(item, layers=24, inits=5):
+def told(item):
     """Tables of two seeds that tell the paper's own story: the later the layer, the more it differs."""
     made = {}
-    for path, table in stretched(f"hao2020/{item}", inits=inits).items():
-        table = deeper(path, table) if layers == 24 else table
+    for path, table in stretched(f"hao2020/{item}", inits=5).items():
+        table = deeper(path, table)
         table = table[
             (table["seed"] <= 2) & (table["ref_seed"] <= 2) & (table["head"] == 0)
         ].reset_index(drop=True)
         depth, end = (
-            table["layer"] / layers,
+            table["layer"] / 24,
             END.get(path.rpartition("/")[2].removesuffix(".tsv"), 0.3),
         )
         value = end * depth**4 if "/js/" in path else 0.01 + end * depth**2
         value = value.mask(table["variant"].str.endswith("_null"), 0.8)
-        score = 0.85 - 0.2 * (1 - depth + 1 / layers).mask(table["layer"] == 0, 0) ** 3
+        score = 0.85 - 0.2 * (1 - depth + 1 / 24).mask(table["layer"] == 0, 0) ** 3
         made[path] = table.assign(value=value.mask(table["metric"] == "restored_score", score))
     return made
 
 
-def decided(published, item, change=lambda table: table, **shape):
-    tables = {path: change(table) for path, table in told(item, **shape).items()}
+def decided(published, item, change=lambda table: table):
+    tables = {path: change(table) for path, table in told(item).items()}
     return by_name.decide(f"hao2020/{item}", tables, published["hao2020"]).set_index("claim")
 
 
