@@ -1,9 +1,11 @@
-"""All statistics of attention to tokens from one reading of the maps, against one reading for each statistic.
+"""All statistics of attention to tokens from one reading of the maps, against one reading for each
+statistic.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/attention_statistics.py [--examples 200] [--length 50]
 
-The second way is the papers' code's: for each kind of token, average the map over queries, then look at the kind.
-Norms are given to both. The file is in the page cache; on a cold disk each further reading costs more.
+The second way is the papers' code's: for each kind of token, average the map over queries, then
+look at the kind. Norms are given to both. The file is in the page cache; on a cold disk each
+further reading costs more.
 """
 
 import argparse

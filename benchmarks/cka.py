@@ -1,9 +1,10 @@
-"""Linear CKA from scatter matrices against the usual form with n x n Gram matrices, CPU time, same threads for both.
+"""Linear CKA from scatter matrices against the usual form with n x n Gram matrices, CPU time, same
+threads for both.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/cka.py [--tokens 5000] [--width 768]
 
-The other route is that of most published code: two Gram matrices, centred, or with their diagonals left out for the
-unbiased estimator of HSIC, and products of these.
+The other route is that of most published code: two Gram matrices, centred, or with their diagonals
+left out for the unbiased estimator of HSIC, and products of these.
 """
 
 import argparse

@@ -1,19 +1,22 @@
-"""How often an interval that is to hold the truth in 95 of 100 studies does so, in made studies.
+"""How often an interval that is to hold the truth in 95 of 100 studies does so, in made
+studies.
 
     PYTHONPATH=workflow python benchmarks/coverage.py [--studies 4000]
 
-A study measures a number on R pretraining runs, S fine-tuning seeds of each, and B blocks of inputs. One of the effects
-(runs, seeds, blocks) has a variance of 1, a block's times B, the others .05. With one run the truth is that run's. Beside
-`rows.estimates` stand what is used elsewhere: the multi-bootstrap (Sellam et al. 2022, section 4; percentiles of 1,000
-draws of runs and blocks), and the t interval over runs that takes the inputs for all there are.
+A study measures a number on R pretraining runs, S fine-tuning seeds of each, and B blocks of
+inputs. One of the effects (runs, seeds, blocks) has a variance of 1, a block's times B, the others
+.05. With one run the truth is that run's. Beside `rows.estimates` stand what is used elsewhere:
+the multi-bootstrap (Sellam et al. 2022, section 4; percentiles of 1,000 draws of runs and blocks),
+and the t interval over runs that takes the inputs for all there are.
 
-A second table has measures near an end of their range, with 1, 2, 3 or 5 replicates that share their inputs, cut into 20
-blocks; beside the interval on the scale of the range stands that on the measure's own.
+A second table has measures near an end of their range, with 1, 2, 3 or 5 replicates that share
+their inputs, cut into 20 blocks; beside the interval on the scale of the range stands that on the
+measure's own.
 
-A third table has designs that are far from normal. Runs, or blocks, are log-normal: their logarithms
-have a variance of 1. One run in ten is higher by 10 standard deviations of the others. Nearly all
-examples are right. The last column says how often one run is found to lie far from the others
-(`statistics.is_far_off`).
+A third table has designs that are far from normal. Runs, or blocks, are log-normal: their
+logarithms have a variance of 1. One run in ten is higher by 10 standard deviations of the others.
+Nearly all examples are right. The last column says how often one run is found to lie far from the
+others (`statistics.is_far_off`).
 """
 
 import argparse
@@ -71,22 +74,24 @@ METHODS = {
 }
 
 
-# ---- Near the ends of a range. A replicate's own effect and an example's are normal, on a scale without ends.
+# ---- Near the ends of a range. A replicate's own effect and an example's are normal, on a scale
+# without ends.
 
 REPLICATES = (1, 2, 3, 5)
 RUN, EXAMPLE, REST = 0.15, 0.6, 0.4  # standard deviations, where the whole has about 1
 
 
 def effects(rng, replicates, examples, number):
-    """Draw the effects of runs [R, 1, studies], and those of examples plus the residual [R, n, studies]."""
+    """Draw the effects of runs [R, 1, studies], and those of examples plus the residual [R, n,
+    studies]."""
     run = rng.normal(0, RUN, (replicates, 1, number))
     shared = rng.normal(0, EXAMPLE, (examples, number))
     return run, shared + rng.normal(0, REST, (replicates, examples, number))
 
 
 def of_examples(statistic, *each):
-    """The statistic of sums over examples, given what each adds to them [R, n, studies]: of all [R, studies], and without
-    each block [R, BLOCKS, studies]."""
+    """The statistic of sums over examples, given what each adds to them [R, n, studies]: of all
+    [R, studies], and without each block [R, BLOCKS, studies]."""
     sums = [one.reshape(len(one), BLOCKS, -1, one.shape[-1]).sum(axis=2) for one in each]
     return statistic(*(one.sum(1) for one in sums)), statistic(
         *(one.sum(1, keepdims=True) - one for one in sums)
@@ -99,8 +104,8 @@ def without_each(each):
 
 
 def right(rng, share, replicates, examples, number):
-    """Draw which examples are right [R, n, studies], and what share of all there are each run would have right
-    [R, studies]."""
+    """Draw which examples are right [R, n, studies], and what share of all there are each run
+    would have right [R, studies]."""
     run, rest = effects(rng, replicates, examples, number)
     sd = np.hypot(EXAMPLE, REST)
     middle = ndtri(share) * np.hypot(RUN, sd)
@@ -130,7 +135,8 @@ def pearson(n, x, y, xx, yy, xy):
 
 
 def rsa(rng, replicates, number):
-    """A Pearson correlation over examples, of normal numbers; the second of a pair is in part the same in all runs."""
+    """A Pearson correlation over examples, of normal numbers; the second of a pair is in part the
+    same in all runs."""
     run, rest = effects(rng, replicates, 400, number)
     rho = np.tanh(np.arctanh(0.99) + run)
     x = rng.normal(size=(1, 400, number))
@@ -164,8 +170,8 @@ NEAR_ENDS = {
 
 
 def near_ends(rng, asked):
-    """The table of measures near an end: per hundred, how often the truth lies in the interval, on the scale of the range and
-    on the measure's own, and how often the latter leaves the range."""
+    """The table of measures near an end: per hundred, how often the truth lies in the interval, on
+    the scale of the range and on the measure's own, and how often the latter leaves the range."""
     print("measure\treplicates\ton its range\ton its own scale\tleaves the range")
     for name, (measure, ends) in NEAR_ENDS.items():
         for replicates in REPLICATES:
@@ -207,7 +213,8 @@ def runs_far_off(rng, replicates, number):
 
 
 def skewed_blocks(rng, replicates, number):
-    """Draw blocks with log-normal effects, the same for all runs, whose own are normal and small."""
+    """Draw blocks with log-normal effects, the same for all runs, whose own are normal and
+    small."""
     run = rng.normal(0, np.sqrt(SMALL / BLOCKS), (replicates, 1, number))
     each = rng.lognormal(size=(1, BLOCKS, number)) + run
     truth = LOGNORMAL_MEAN + (run[0, 0] if replicates == 1 else 0)

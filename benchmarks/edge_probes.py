@@ -1,10 +1,12 @@
-"""A training step of edge probes from stored hidden states, against one that encodes its sentences again; CPU time.
+"""A training step of edge probes from stored hidden states, against one that encodes its sentences
+again; CPU time.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/edge_probes.py [--probes 4] [--mirror DIRECTORY]
 
-BERT-base with random weights, and one label of 48 a word as in part-of-speech probing. Sentences have the lengths of
-English Web Treebank (mean 16 words; or those of the mirror's UD_English-EWT/en_ewt-ud-dev.conllu) and random word
-pieces, 1.2 a word. A sentence is encoded together with those of its length, as the workflow does it: without padding.
+BERT-base with random weights, and one label of 48 a word as in part-of-speech probing. Sentences
+have the lengths of English Web Treebank (mean 16 words; or those of the mirror's
+UD_English-EWT/en_ewt-ud-dev.conllu) and random word pieces, 1.2 a word. A sentence is encoded
+together with those of its length, as the workflow does it: without padding.
 """
 
 import argparse

@@ -1,10 +1,12 @@
-"""Fine-tuning a classifier of each family, `bertshift.training.loop.train` against transformers.Trainer, examples a second.
+"""Fine-tuning a classifier of each family, `bertshift.training.loop.train` against
+transformers.Trainer, examples a second.
 
     python benchmarks/family_training.py [--families bert roberta gpt2] [--layers 4 --hidden 256] [--steps 30]
 
-Both train from random weights of one configuration, on the same examples of SST-2's lengths, with the same batch size,
-AdamW, clipping and schedule, in float32; the Trainer pads to the longest of a batch. Rounds alternate, as a shared machine
-is not equally fast all the time; the ratio is the median over rounds, above 1 where bertshift is faster.
+Both train from random weights of one configuration, on the same examples of SST-2's lengths, with
+the same batch size, AdamW, clipping and schedule, in float32; the Trainer pads to the longest of a
+batch. Rounds alternate, as a shared machine is not equally fast all the time; the ratio is the
+median over rounds, above 1 where bertshift is faster.
 """
 
 import argparse

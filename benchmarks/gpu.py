@@ -1,12 +1,14 @@
-"""Does a GPU give the CPU's numbers, how fast is it, and what will the scale `paper` cost on it? Some ten minutes.
+"""Does a GPU give the CPU's numbers, how fast is it, and what will the scale `paper` cost on it?
+Some ten minutes.
 
     PYTHONPATH=workflow python3 benchmarks/gpu.py --out FOLDER [--only agreement speed ...] [--peak 989 67]
 
-Models have random weights and the shapes of BERT-base and BERT-large, texts are random words: no data, no network, and
-Snakemake for the last section alone. Each section writes FOLDER/<section>.tsv row by row, so that a run that is cut
-keeps what it has; `--only` makes some sections again. The report is made of all tables in FOLDER. It says first whether
-the card gives the CPU's numbers; if not, or if a section stopped, the exit status is 1. `--tiny` tries the script with
-tiny models, on any machine.
+Models have random weights and the shapes of BERT-base and BERT-large, texts are random words: no
+data, no network, and Snakemake for the last section alone. Each section writes
+FOLDER/<section>.tsv row by row, so that a run that is cut keeps what it has; `--only` makes some
+sections again. The report is made of all tables in FOLDER. It says first whether the card gives
+the CPU's numbers; if not, or if a section stopped, the exit status is 1. `--tiny` tries the script
+with tiny models, on any machine.
 """
 
 import argparse
@@ -70,8 +72,9 @@ except ModuleNotFoundError as error:
         f"benchmarks/gpu.py needs the package {error.name}; install it (pip install .) and call this again."
     )
 
-# The most that a file of the small jobs may differ, where training computes in float32 and where in bfloat16. Of weights
-# it is the distance between two results as a share of the way from the start, else a share of a column's largest number.
+# The most that a file of the small jobs may differ, where training computes in float32 and where
+# in bfloat16. Of weights it is the distance between two results as a share of the way from the
+# start, else a share of a column's largest number.
 BOUNDS = {
     "trained/steps.tsv": (1e-4, 1e-2),
     "trained/layers.tsv": (1e-3, 5e-2),
@@ -83,8 +86,9 @@ BOUNDS = {
     "noise/model.safetensors": (1e-3, None),
     "gradient": (1e-4, 2e-2),
 }
-# Peak TFLOP/s of dense products, in bfloat16 on tensor cores and in float32 without them, by words of a card's name.
-# Source: the cards' data sheets below nvidia.com/en-us/data-center, which also give twice as much "with sparsity".
+# Peak TFLOP/s of dense products, in bfloat16 on tensor cores and in float32 without them, by words
+# of a card's name. Source: the cards' data sheets below nvidia.com/en-us/data-center, which also
+# give twice as much "with sparsity".
 CARDS = {
     "H200 NVL": (835, 60),
     "H200": (989, 67),
@@ -112,7 +116,8 @@ RATING = TASK | {"kind": "regression", "metrics": ["pearson"], "max_length": 64}
 
 
 class Bench:
-    """Folders of models and inputs, made when they are first asked for, and what the card can do."""
+    """Folders of models and inputs, made when they are first asked for, and what the card can
+    do."""
 
     def __init__(self, out: Path, work: Path, sizes: SimpleNamespace, peak: tuple | None = None):
         self.out, self.work, self.sizes, self.peak = out, work, sizes, peak
@@ -134,7 +139,8 @@ class Bench:
         return folder
 
     def _rated(self) -> Path:
-        """Sentences of random words with trees, a rating of each, and a part of speech of each word."""
+        """Sentences of random words with trees, a rating of each, and a part of speech of each
+        word."""
         rng, folder, rows, records = np.random.default_rng(0), self.folder(), [], defaultdict(list)
         for i in range(self.sizes.sentences):
             picked = rng.integers(len(WORDS), size=rng.integers(5, 28))
@@ -186,7 +192,8 @@ def calm(model: torch.nn.Module, *batches: dict, loss=TextClassification.loss) -
 
 
 def small_jobs(bench, shape, device, precision, dropout=False, ablated=None) -> Path:
-    """A small training, extraction, edge probe, structural probe, ablation of the model in `ablated`, and noise.
+    """A small training, extraction, edge probe, structural probe, ablation of the model in
+    `ablated`, and noise.
 
     Only training depends on the precision: in bfloat16 without dropout, nothing else is done.
     """
@@ -304,7 +311,8 @@ def repeat(bench: Bench) -> Iterator[dict]:
 
 
 def one_step(bench: Bench, precision: str, number: int, limit: float = 0) -> SimpleNamespace:
-    """The gradient of a step on so many inputs, the sizes of its parts, and the bytes that it took; `limit`: at most."""
+    """The gradient of a step on so many inputs, the sizes of its parts, and the bytes that it
+    took; `limit`: at most."""
     (batch, length), sizes, kept = bench.sizes.memory, [], []
 
     def loss(model: torch.nn.Module, *batches: dict) -> torch.Tensor:
@@ -396,7 +404,8 @@ def training(
 
 
 def rate(job: Callable[[int], None], few: int, more: int) -> dict:
-    """Seconds and operations of one more step or input; what a job does once, as loading, is not in it."""
+    """Seconds and operations of one more step or input; what a job does once, as loading, is not
+    in it."""
 
     def operations(number: int) -> int:
         with FlopCounterMode(display=False) as counter:
@@ -412,7 +421,8 @@ def rate(job: Callable[[int], None], few: int, more: int) -> dict:
     if on_card():
         torch.cuda.reset_peak_memory_stats()
     short, long = seconds(few), seconds(few + more)
-    # A machine that is busy elsewhere may take longer for less: then all of it, for lack of better.
+    # A machine that is busy elsewhere may take longer for less: then all of it, for lack of
+    # better.
     taken = (long - short) / more if long > short else long / (few + more)
     peak = torch.cuda.max_memory_allocated() / 1e6 if on_card() else None
     return {
@@ -447,7 +457,8 @@ def learned(shape: Shape, batch: int, length: int) -> dict:
 def measured(
     bench: Bench,
 ) -> Iterator[tuple[str, Callable, tuple[int, int], int, str, dict | None]]:
-    """What is timed: its name, a job of so many steps or inputs, how many, inputs in one, precision, and the plan's work."""
+    """What is timed: its name, a job of so many steps or inputs, how many, inputs in one,
+    precision, and the plan's work."""
     sizes, data, start, shape = (
         bench.sizes,
         bench.rated(),
@@ -587,7 +598,8 @@ def launches(bench: Bench) -> Iterator[dict]:
 
 
 def sweep(bench: Bench) -> Iterator[dict]:
-    """Runs of a row side by side, twice as many as train at once: seconds of a run once the first ones are done"""
+    """Runs of a row side by side, twice as many as train at once: seconds of a run once the first
+    ones are done"""
     start, data, first = bench.start("base"), bench.folder(), {}
     write_data(data, bench.sizes.rows, np.random.default_rng(0))
     how = TRAINING | {"learning_rate": 2e-5, "batch_size": 32, "epochs": 2}
@@ -613,7 +625,8 @@ def sweep(bench: Bench) -> Iterator[dict]:
 
 
 def fitted(rows: pd.DataFrame) -> dict[str, float]:
-    """The machine by which the plan of these trainings is nearest to what they took: least squares of ratios."""
+    """The machine by which the plan of these trainings is nearest to what they took: least squares
+    of ratios."""
     asked = np.stack([rows["flops"], rows["flops"] / rows["width"], rows["passes"]], 1)
     relative = asked / rows[["seconds"]].to_numpy()
     size = relative.mean(0)
@@ -623,7 +636,8 @@ def fitted(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def costs(bench: Bench) -> Iterator[dict]:
-    """Seconds of a step or an input as the plan expects them, to those measured: as shipped, and by what is fitted below"""
+    """Seconds of a step or an input as the plan expects them, to those measured: as shipped, and
+    by what is fitted below"""
     table = yaml.safe_load((ROOT / "config/costs.yaml").read_text(encoding="utf-8"))
     rows, machines = read_tsv(bench.out / "speed.tsv").dropna(subset="seconds"), table["machines"]
     found = fitted(rows[rows["what"].str.startswith("training")])
@@ -646,7 +660,8 @@ def costs(bench: Bench) -> Iterator[dict]:
 
 
 def plan(bench: Bench) -> Iterator[dict]:
-    """Hours that the scale `paper` takes on one such GPU, by config/costs.yaml and by what is fitted above"""
+    """Hours that the scale `paper` takes on one such GPU, by config/costs.yaml and by what is
+    fitted above"""
     room = {"cores": int(read_tsv(bench.out / "machine.tsv").loc[0, "cores"]), "GPUs": 1}
     options = ["--config", "scale=paper"]
     with chdir(ROOT):
@@ -679,7 +694,8 @@ def say(line: str) -> None:
 
 
 def judgement(out: Path) -> tuple[bool, str]:
-    """Whether all differences that were found so far are within their bounds, and a sentence that says so."""
+    """Whether all differences that were found so far are within their bounds, and a sentence that
+    says so."""
     tables = [
         read_tsv(file)
         for name in ("agreement", "memory")

@@ -1,10 +1,12 @@
-"""Disabling every head and every layer in turn, with what goes into a layer kept and without, CPU time, one process.
+"""Disabling every head and every layer in turn, with what goes into a layer kept and without, CPU
+time, one process.
 
     PYTHONPATH=workflow:tests OMP_NUM_THREADS=1 python benchmarks/head_ablation.py [--rows 60] [--shapes 4x4x128 12x12x96]
 
-A shape is layers x heads x width. Both routes make the same predictions from the same weights; "one by one" is what
-`task.predict` gives while a head's weights are changed. One variant, `uniform`; with three, a layer's attention is shared
-by more ablations. Differences are the number of ablations with another class, or the largest of a value.
+A shape is layers x heads x width. Both routes make the same predictions from the same weights;
+"one by one" is what `task.predict` gives while a head's weights are changed. One variant,
+`uniform`; with three, a layer's attention is shared by more ablations. Differences are the number
+of ablations with another class, or the largest of a value.
 """
 
 import argparse

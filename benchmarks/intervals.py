@@ -1,10 +1,12 @@
-"""What intervals over inputs cost: every metric with its values without each of 20 blocks of inputs, against without.
+"""What intervals over inputs cost: every metric with its values without each of 20 blocks of
+inputs, against without.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/intervals.py [--width 768] [--tokens 15000] [--layers 1] [--seeds 3]
         [--metrics svcca rsa ...] [--times 3]
 
-CPU time of a whole comparison from files, of several seeds with their parent, which they share; the median of some runs.
-Without: the same code, with one block, of which nothing is left; and one seed at a time, so that nothing is shared.
+CPU time of a whole comparison from files, of several seeds with their parent, which they share;
+the median of some runs. Without: the same code, with one block, of which nothing is left; and one
+seed at a time, so that nothing is shared.
 """
 
 import argparse
@@ -60,8 +62,8 @@ def write(path: Path, hidden: list[np.ndarray], rng: np.random.Generator) -> Non
 def hidden_states(
     rng: np.random.Generator, tokens: int, width: int, seeds: int = 1
 ) -> list[np.ndarray]:
-    """Draw states of a parent and of its models: a falling spectrum in a mixed basis, a common direction,
-    sentences that differ."""
+    """Draw states of a parent and of its models: a falling spectrum in a mixed basis, a common
+    direction, sentences that differ."""
     mixed = rng.normal(size=(width, width)) * np.geomspace(2, 0.05, width)[:, None]
     sentence = np.repeat(rng.normal(size=(tokens // LENGTH, width)), LENGTH, axis=0)
     x = (rng.normal(size=(tokens, width)) + 0.5 * sentence) @ mixed + 10 * rng.normal(size=width)

@@ -1,8 +1,10 @@
-"""Jensen-Shannon divergence of attention maps: ours against scipy's, row by row and vectorised, on one thread.
+"""Jensen-Shannon divergence of attention maps: ours against scipy's, row by row and vectorised, on
+one thread.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/jensen_shannon.py [--examples 100] [--length 50]
 
-scipy is given float64 rows, as ours computes in float64; with float32 rows it is faster and loses digits (last line).
+scipy is given float64 rows, as ours computes in float64; with float32 rows it is faster and loses
+digits (last line).
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""What a job takes to begin: a fork of a process that has imported the library, against a Python of its own.
+"""What a job takes to begin: a fork of a process that has imported the library, against a Python
+of its own.
 
     PYTHONPATH=workflow python benchmarks/job_starts.py [--rounds 7]
 
-Each job imports what fine-tuning does and ends. Rounds alternate, as a shared machine is not equally fast all the time;
-the ratio is the median over rounds.
+Each job imports what fine-tuning does and ends. Rounds alternate, as a shared machine is not
+equally fast all the time; the ratio is the median over rounds.
 """
 
 import argparse

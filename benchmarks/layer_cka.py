@@ -1,10 +1,12 @@
-"""CKA of all pairs of layers of two models in one pass against a loop over pairs of Gram matrices, CPU time, same threads.
+"""CKA of all pairs of layers of two models in one pass against a loop over pairs of Gram matrices,
+CPU time, same threads.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/layer_cka.py [--tokens 5000] [--width 768] [--layers 13] [--pairs 3]
 
-The three maps, before, after and across, are all pairs of 2 x 13 layers. The loop makes both Gram matrices of each pair, in
-float64, and takes the unbiased HSIC of Song et al. 2012 term by term; `kept` makes each Gram matrix once and keeps it, for
-which 2 x 13 of them need 5.2 GB. Both are timed on the first `pairs` and multiplied.
+The three maps, before, after and across, are all pairs of 2 x 13 layers. The loop makes both Gram
+matrices of each pair, in float64, and takes the unbiased HSIC of Song et al. 2012 term by term;
+`kept` makes each Gram matrix once and keeps it, for which 2 x 13 of them need 5.2 GB. Both are
+timed on the first `pairs` and multiplied.
 """
 
 import argparse

@@ -1,11 +1,13 @@
-"""What a training step of edge probes asks of the device: operators, optimiser calls and copies of indices, counted.
+"""What a training step of edge probes asks of the device: operators, optimiser calls and copies of
+indices, counted.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/probe_steps.py [--probes 12] [--steps 20]
 
-A bank of probes is compared, in the same run, with the same probes one after the other: what a bank shares is counted
-once. The CPU runs what a GPU would be told to launch, so the counts are those of kernels, but for the optimiser's: it is
-one kernel a call on a GPU and one for each probe here. On a GPU each array of indices is copied to it; here, nothing is,
-so the arrays that become tensors are counted.
+A bank of probes is compared, in the same run, with the same probes one after the other: what a
+bank shares is counted once. The CPU runs what a GPU would be told to launch, so the counts are
+those of kernels, but for the optimiser's: it is one kernel a call on a GPU and one for each probe
+here. On a GPU each array of indices is copied to it; here, nothing is, so the arrays that become
+tensors are counted.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/rsa.py [--layers 13] [--tokens 5000] [--width 768]
 
-"compare" is the whole metric from files for one of the two variants: the score without each block of sentences, and the
-parent's sums, too.
+"compare" is the whole metric from files for one of the two variants: the score without each block
+of sentences, and the parent's sums, too.
 """
 
 import argparse

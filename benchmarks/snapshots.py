@@ -1,9 +1,10 @@
-"""What snapshots cost a training: `bertshift.training.loop.train` with those of the default shares, against it without.
+"""What snapshots cost a training: `bertshift.training.loop.train` with those of the default
+shares, against it without.
 
     PYTHONPATH=workflow python benchmarks/snapshots.py [--rows 2000] [--shape 4x4x128] [--rounds 3]
 
-A shape is layers x heads x width. Rounds alternate, as a shared machine is not equally fast all the time; the ratio is the
-median over rounds. Both end with the same weights, which is checked.
+A shape is layers x heads x width. Rounds alternate, as a shared machine is not equally fast all
+the time; the ratio is the median over rounds. Both end with the same weights, which is checked.
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""What storing activations in 16 bits would do to the metrics: relative error against float32 storage, worst layer.
+"""What storing activations in 16 bits would do to the metrics: relative error against float32
+storage, worst layer.
 
     PYTHONPATH=workflow python benchmarks/storage_precision.py [--examples 60]
 
-BERT-base with random weights, logits as spread as a trained model's; the other model is a copy whose weights moved by
-a share of their size, as fine-tuning moves them.
+BERT-base with random weights, logits as spread as a trained model's; the other model is a copy
+whose weights moved by a share of their size, as fine-tuning moves them.
 """
 
 import argparse

@@ -1,13 +1,15 @@
-"""A training step of the structural probes of all layers, against one probe after the other from its definition.
+"""A training step of the structural probes of all layers, against one probe after the other from
+its definition.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/structural_probes.py [--mirror DATA] [--rank 128 768]
 
-The other route is the published description of Hewitt and Manning (2019) in plain torch: words [B, T, d], padded,
-times the probe's matrix; differences of all pairs [B, T, T, r]; squares, summed; the L1 loss by squared length. Both
-routes do forward, backward and Adam for every layer, one after the other on each of the same random batches, because a
-shared machine is not equally fast all the time; the table has means over the batches, which is what an epoch costs
-(the other route's grows with the square of a batch's longest sentence).
-Without a mirror of EWT its lengths are made up: the same mean and spread.
+The other route is the published description of Hewitt and Manning (2019) in plain torch: words [B,
+T, d], padded, times the probe's matrix; differences of all pairs [B, T, T, r]; squares, summed;
+the L1 loss by squared length. Both routes do forward, backward and Adam for every layer, one after
+the other on each of the same random batches, because a shared machine is not equally fast all the
+time; the table has means over the batches, which is what an epoch costs (the other route's grows
+with the square of a batch's longest sentence). Without a mirror of EWT its lengths are made up:
+the same mean and spread.
 """
 
 import argparse
@@ -46,7 +48,8 @@ class Definition:
         self.optimizers = [torch.optim.Adam([weight], lr=1e-3) for weight in self.weights]
 
     def prepare(self, sentences, members):
-        """What its data loader would give: padded vectors of each layer, padded gold with -1, lengths."""
+        """What its data loader would give: padded vectors of each layer, padded gold with -1,
+        lengths."""
         batch = sentences.batch(members)
         words = [part.transpose(0, 1) for part in batch.vectors.split(batch.lengths)]
         layers = [
@@ -84,7 +87,8 @@ def seconds_of(function):
 
 
 def gradient_difference(probes, definition, sentences, members):
-    """Largest relative difference between the two routes' gradients, in the norm of a layer's gradient."""
+    """Largest relative difference between the two routes' gradients, in the norm of a layer's
+    gradient."""
     batch, (layers, gold, lengths) = (
         sentences.batch(members),
         definition.prepare(sentences, members),

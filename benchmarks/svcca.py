@@ -1,9 +1,11 @@
-"""SVCCA from covariances against the decomposition of both n x d matrices, CPU time, same threads for both.
+"""SVCCA from covariances against the decomposition of both n x d matrices, CPU time, same threads
+for both.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/svcca.py [--tokens 20000] [--width 768]
 
-The other route is what google/svcca's users do, written from its formulas: singular value decomposition of each
-matrix, cut at 99% of the variance, then canonical correlations of what is left.
+The other route is what google/svcca's users do, written from its formulas: singular value
+decomposition of each matrix, cut at 99% of the variance, then canonical correlations of what is
+left.
 """
 
 import argparse

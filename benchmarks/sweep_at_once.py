@@ -1,9 +1,11 @@
-"""A row of fine-tunings, one run after the other and several side by side: wall time, on a GPU where there is one.
+"""A row of fine-tunings, one run after the other and several side by side: wall time, on a GPU
+where there is one.
 
     PYTHONPATH=workflow python benchmarks/sweep_at_once.py [--runs 6] [--at-once 2] [--rows 400] [--shape 4x4x128]
 
-A shape is layers x heads x width. "Each by itself" makes every run as a job of its own would, in a new process; threads
-are those that torch takes, shared out among runs that train side by side. All three end with the same scores.
+A shape is layers x heads x width. "Each by itself" makes every run as a job of its own would, in a
+new process; threads are those that torch takes, shared out among runs that train side by side. All
+three end with the same scores.
 """
 
 import argparse

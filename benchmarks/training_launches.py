@@ -1,14 +1,16 @@
-"""What a training step asks of a GPU: operations, waits for an answer, and copies to it; and all steps of a scale.
+"""What a training step asks of a GPU: operations, waits for an answer, and copies to it; and all
+steps of a scale.
 
     python benchmarks/training_launches.py [--scale paper] [--precision bfloat16]
 
-Both loops train the same models on the same batches. "Trainer" is the step of transformers.Trainer with its defaults:
-autocast, dynamic padding, clipping, fused AdamW, a scheduler, and its look for losses that are not numbers. Counted are
-the operations that torch dispatches on the CPU and that compute something (views do not), of one step, at a narrow width,
-on which they do not depend; dropout, which a GPU has one kernel for, counts as one each way, and attention's is part of
-its kernel. A GPU splits an operation on a list of tensors into a few kernels; here it is one. Waits are questions that
-need the GPU's answer, as `if mask.all()`. Steps are those of `snakemake figures/all` that fine-tune or sweep, from
-a dry run; nothing is trained for them.
+Both loops train the same models on the same batches. "Trainer" is the step of transformers.Trainer
+with its defaults: autocast, dynamic padding, clipping, fused AdamW, a scheduler, and its look for
+losses that are not numbers. Counted are the operations that torch dispatches on the CPU and that
+compute something (views do not), of one step, at a narrow width, on which they do not depend;
+dropout, which a GPU has one kernel for, counts as one each way, and attention's is part of its
+kernel. A GPU splits an operation on a list of tensors into a few kernels; here it is one. Waits
+are questions that need the GPU's answer, as `if mask.all()`. Steps are those of `snakemake
+figures/all` that fine-tune or sweep, from a dry run; nothing is trained for them.
 """
 
 import argparse
@@ -60,7 +62,8 @@ KINDS = {
     "dependencies": (DependencyParsing, partial(DependencyParser, labels=LABELS),
                      lambda n: [(0, NONE, NONE), *((i, i - 1, i % 3) for i in range(1, n - 1))]),
 }  # fmt: skip
-# Neither launches a kernel: views and empty memory. The last are what the CPU makes of a dropout besides one product.
+# Neither launches a kernel: views and empty memory. The last are what the CPU makes of a dropout
+# besides one product.
 FREE = {"view", "_unsafe_view", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "alias",
         "detach", "as_strided", "split", "split_with_sizes", "unbind", "lift_fresh", "empty", "empty_like",
         "new_empty", "_record_function_enter_new", "_record_function_exit", "bernoulli_", "div_"}  # fmt: skip
@@ -159,7 +162,8 @@ LOOPS = {"Trainer": trainer, "bertshift": ours}
 def step(
     route: str, kind: str, layers: int, variant: str, precision: str, norms_every: int
 ) -> Counter:
-    """Operations, waits and copies of a step on a padded batch, and of the norms that ours takes now and then."""
+    """Operations, waits and copies of a step on a padded batch, and of the norms that ours takes
+    now and then."""
     task, build, target = KINDS[kind]
     torch.manual_seed(0)
     bert = BertModel(
@@ -189,7 +193,8 @@ def step(
 
 
 def trainings(scale: str) -> Counter:
-    """{(kind, layers, variant, norms_every): steps} of all fine-tunings and sweeps of a dry run of figures/all."""
+    """{(kind, layers, variant, norms_every): steps} of all fine-tunings and sweeps of a dry run of
+    figures/all."""
     os.chdir(ROOT)
     options, found = ["--config", f"scale={scale}"], Counter()
     jobs = dry_run("--cores", "1", *options)

@@ -1,11 +1,13 @@
-"""Training examples per second of `bertshift.training.loop.train` against transformers.Trainer on GLUE's lengths.
+"""Training examples per second of `bertshift.training.loop.train` against transformers.Trainer on
+GLUE's lengths.
 
     python benchmarks/training_throughput.py --mirror DATA --model FOLDER [--layers 12 --hidden 768 --heads 12]
 
-All contenders train the same BERT classifier from the same weights with the same batch size, precision, AdamW,
-clipping and schedule, on as many batches as --steps says, a random sample of the data. Padding to 128 is what
-run_glue sets up; dynamic padding is DataCollatorWithPadding. Rounds of all contenders alternate, because a shared
-machine is not equally fast all the time; the table has medians over the rounds.
+All contenders train the same BERT classifier from the same weights with the same batch size,
+precision, AdamW, clipping and schedule, on as many batches as --steps says, a random sample of the
+data. Padding to 128 is what run_glue sets up; dynamic padding is DataCollatorWithPadding. Rounds
+of all contenders alternate, because a shared machine is not equally fast all the time; the table
+has medians over the rounds.
 """
 
 import argparse
@@ -35,8 +37,9 @@ from bertshift.training.settings import TrainSettings
 
 LONGEST = 128
 VOCABULARY = 30522
-# File, columns of the texts, and of made lengths: examples, median and log-normal spread. Made lengths have
-# the real ones' mean and padding under dynamic padding, by bert-base-uncased's vocabulary.
+# File, columns of the texts, and of made lengths: examples, median and log-normal spread. Made
+# lengths have the real ones' mean and padding under dynamic padding, by bert-base-uncased's
+# vocabulary.
 TASKS = {
     "MRPC": ("glue/MRPC/train.tsv", (3, 4), (3668, 52, 0.2)),
     "SST-2": ("glue/SST-2/train.tsv", (0,), (67349, 11, 0.6)),
@@ -75,7 +78,8 @@ def collate(examples):
 
 
 def padding_share(lengths: np.ndarray, batches: list) -> float:
-    """Fraction of the computed tokens that are padding when each batch is padded to its longest example."""
+    """Fraction of the computed tokens that are padding when each batch is padded to its longest
+    example."""
     return 1 - sum(lengths) / sum(len(batch) * max(lengths[batch]) for batch in batches)
 
 
@@ -150,7 +154,8 @@ def run_trainer(
 
 
 class PlainPadding:
-    """The tokenizer that DataCollatorWithPadding asks to pad, where there is no model folder to read one from."""
+    """The tokenizer that DataCollatorWithPadding asks to pad, where there is no model folder to
+    read one from."""
 
     padding_side = "right"
 

@@ -1,18 +1,22 @@
-"""`bertshift.compare` beside the straight way, in one run at BERT-base's shape: CPU seconds and peak memory of a process each.
+"""`bertshift.compare` beside the straight way, in one run at BERT-base's shape: CPU seconds and
+peak memory of a process each.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/two_models.py [--sentences 300] [--layers 12] [--width 768]
         [--blocks 2] [--svcca FOLDER]
 
-All begin with two checkpoints on disk (random weights, one a copy of the other that was moved a little) and the same made-up
-sentences. The straight way is a notebook's: transformers with output_hidden_states and output_attentions, batches padded to
-their longest sentence, both models' states and maps in memory, then each measure's public implementation: cosine_similarity
-of scikit-learn and pearsonr of scipy for RSA; decompositions and get_cca_similarity for SVCCA, of a clone of google/svcca in
-FOLDER, or its steps written out where there is none; the feature-space form of Kornblith et al.'s notebook for CKA;
-jensenshannon of scipy; cosine_similarity of torch. It has no null.
+All begin with two checkpoints on disk (random weights, one a copy of the other that was moved a
+little) and the same made-up sentences. The straight way is a notebook's: transformers with
+output_hidden_states and output_attentions, batches padded to their longest sentence, both models'
+states and maps in memory, then each measure's public implementation: cosine_similarity of
+scikit-learn and pearsonr of scipy for RSA; decompositions and get_cca_similarity for SVCCA, of a
+clone of google/svcca in FOLDER, or its steps written out where there is none; the feature-space
+form of Kornblith et al.'s notebook for CKA; jensenshannon of scipy; cosine_similarity of torch. It
+has no null.
 
-Values alone: the straight way's are set against the library's functions of two arrays. The straight RSA takes the first 5000
-tokens, and so do these; `compare` draws them. With intervals: `compare` has each value without each of 20 blocks of sentences.
-The straight way takes RSA, SVCCA and CKA again without each of `--blocks` blocks, measured; attention's values are means over
+Values alone: the straight way's are set against the library's functions of two arrays. The
+straight RSA takes the first 5000 tokens, and so do these; `compare` draws them. With intervals:
+`compare` has each value without each of 20 blocks of sentences. The straight way takes RSA, SVCCA
+and CKA again without each of `--blocks` blocks, measured; attention's values are means over
 sentences, which are only averaged again. What 20 blocks take is calculated from these.
 """
 
@@ -196,7 +200,8 @@ def svcca(x, y):
 
 
 def google_svcca(x, y):
-    """Compute the SVCCA distance as in the first tutorial of google/svcca, cut at 99 % of the variance."""
+    """Compute the SVCCA distance as in the first tutorial of google/svcca, cut at 99 % of the
+    variance."""
     from cca_core import get_cca_similarity
 
     kept = []

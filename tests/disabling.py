@@ -1,4 +1,5 @@
-"""Heads disabled in whole passes of a model: the oracle of the ablations, which go on from what a layer reads."""
+"""Heads disabled in whole passes of a model: the oracle of the ablations, which go on from what a
+layer reads."""
 
 from contextlib import contextmanager, nullcontext
 
@@ -8,7 +9,8 @@ from bertshift.models.attention import Edit, editing, seen
 
 @contextmanager
 def disabled(model, ablation, means=None):
-    """Inside the block `ablation` holds. `means` [layers, heads, width of a head] is what `averaging` gives."""
+    """Inside the block `ablation` holds. `means` [layers, heads, width of a head] is what
+    `averaging` gives."""
     with nullcontext() if ablation == NOTHING else editing(model, Disabled(ablation, means)):
         yield
 
@@ -24,4 +26,8 @@ class Disabled(Edit):
         return maps
 
     def context(self, layer, context):
-        return without(self.ablation, context, self.means) if layer == self.ablation.layer else context
+        return (
+            without(self.ablation, context, self.means)
+            if layer == self.ablation.layer
+            else context
+        )

@@ -1,6 +1,8 @@
-"""python -m environments: write the environments of `snakemake --sdm conda` from the pins of requirements.txt.
+"""python -m environments: write the environments of `snakemake --sdm conda` from the pins of
+requirements.txt.
 
-Each has what its scripts import and all that these packages need, so that a newer tool for tests or documentation makes nothing again.
+Each has what its scripts import and all that these packages need, so that a newer tool for tests
+or documentation makes nothing again.
 """
 
 from importlib.metadata import requires
@@ -22,7 +24,9 @@ NEEDED = {
 def pins() -> dict[str, str]:
     """Return the lines of requirements.txt by the names of their packages."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return {canonicalize_name(Requirement(line).name): line for line in lines if line[:1].isalnum()}
+    return {
+        canonicalize_name(Requirement(line).name): line for line in lines if line[:1].isalnum()
+    }
 
 
 def closure(names: list[str]) -> set[str]:
@@ -37,7 +41,9 @@ def closure(names: list[str]) -> set[str]:
         extras = need.extras or {""}
         for line in requires(name) or []:
             one = Requirement(line)
-            if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras):
+            if one.marker is None or any(
+                one.marker.evaluate({"extra": extra}) for extra in extras
+            ):
                 queue.append(one)
     return found
 

@@ -1,6 +1,8 @@
-"""Commands of snakemake, each in a fork of a process that has imported it: importing is half of a dry run.
+"""Commands of snakemake, each in a fork of a process that has imported it: importing is half of a
+dry run.
 
-As a program: reads commands from standard input, a line of JSON each, and answers each with its exit status.
+As a program: reads commands from standard input, a line of JSON each, and answers each with its
+exit status.
 """
 
 import importlib
@@ -20,11 +22,18 @@ _idle: list[subprocess.Popen] = []
 
 
 def snakemake(arguments: Iterable[str], folder: Path) -> tuple[int, str]:
-    """Run the command in `folder` with this process's variables; its exit status, and everything it prints."""
+    """Run the command in `folder` with this process's variables; its exit status, and everything
+    it prints."""
     with NamedTemporaryFile("r") as printed:
-        command = {"arguments": [*map(str, arguments)], "folder": str(folder), "printed": printed.name}
+        command = {
+            "arguments": [*map(str, arguments)],
+            "folder": str(folder),
+            "printed": printed.name,
+        }
         process = _idle.pop() if _idle else _started()
-        print(json.dumps(command | {"variables": dict(os.environ)}), file=process.stdin, flush=True)
+        print(
+            json.dumps(command | {"variables": dict(os.environ)}), file=process.stdin, flush=True
+        )
         status = int(process.stdout.readline())
         _idle.append(process)
         return status, printed.read()
@@ -56,7 +65,9 @@ def be(arguments: list[str], folder: str, printed: str, variables: dict[str, str
         for file, stream in ((nothing, sys.stdin), (output, sys.stdout), (output, sys.stderr)):
             os.dup2(file.fileno(), stream.fileno())
     sys.path[0], sys.argv = folder, ["snakemake", *arguments]
-    if os.path.isdir(library := os.path.join(folder, "workflow")):  # a copy has a library of its own
+    if os.path.isdir(
+        library := os.path.join(folder, "workflow")
+    ):  # a copy has a library of its own
         os.environ["PYTHONPATH"] = library
     sys.path[1:1] = os.environ["PYTHONPATH"].split(os.pathsep)
     sys.modules["snakemake.cli"].main()

@@ -1,7 +1,8 @@
-"""The tables of config/README.md, written from the schemas, and those of docs/mirror.md, from the catalogues: `make guide`.
+"""The tables of config/README.md, written from the schemas, and those of docs/mirror.md, from the
+catalogues: `make guide`.
 
-Between two marks stands a row for each key that the first mark names, and for each key below it. A key that has no
-description, or one that an earlier row has, is named in the row of what holds it.
+Between two marks stands a row for each key that the first mark names, and for each key below it. A
+key that has no description, or one that an earlier row has, is named in the row of what holds it.
 """
 
 import json
@@ -23,21 +24,30 @@ def written(guide: str) -> str:
     """Write the tables of a guide anew."""
     whole, seen = read_schema(ROOT / "workflow/schemas"), set()
     named = [key for _, keys, _ in TABLE.findall(guide) for key in keys.split()]
-    if wrong := {*named} ^ {*whole["properties"]} or {key for key in named if named.count(key) > 1}:
+    if wrong := {*named} ^ {*whole["properties"]} or {
+        key for key in named if named.count(key) > 1
+    }:
         raise SystemExit(
             f"{GUIDE}: name {', '.join(sorted(wrong))} in the mark of one table, and only if the schema has it."
         )
 
     def table(found: re.Match) -> str:
         begin, keys, end = found.groups()
-        rows = [row for key in keys.split() for row in rows_of(key, whole["properties"][key], whole, seen)]
+        rows = [
+            row
+            for key in keys.split()
+            for row in rows_of(key, whole["properties"][key], whole, seen)
+        ]
         return begin + HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows) + f"\n{end}"
 
     return TABLE.sub(table, guide)
 
 
-def rows_of(path: str, schema: dict, holder: dict, seen: set[int]) -> Iterator[tuple[str, str, str]]:
-    """(key, default, effect) of a key of `holder` and of each key below it; `seen` has the schemas with a row already."""
+def rows_of(
+    path: str, schema: dict, holder: dict, seen: set[int]
+) -> Iterator[tuple[str, str, str]]:
+    """(key, default, effect) of a key of `holder` and of each key below it; `seen` has the schemas
+    with a row already."""
     key, said = path.rpartition(".")[2], []
     default = default_of(key, holder)
     while True:
@@ -54,14 +64,17 @@ def rows_of(path: str, schema: dict, holder: dict, seen: set[int]) -> Iterator[t
         if id(each) not in seen and ("description" in each or "properties" in each):
             own.setdefault(id(each), name)
     if named := [name for name in inside if name not in own.values()]:
-        said.append(f"keys: {', '.join(f'`{name}`{bracketed(default_of(name, schema))}' for name in named)}.")
+        said.append(
+            f"keys: {', '.join(f'`{name}`{bracketed(default_of(name, schema))}' for name in named)}."
+        )
     yield f"`{path}`", default, " ".join(map(sentence, said))
     for name in own.values():
         yield from rows_of(f"{path}.{name}", inside[name], schema, seen)
 
 
 def chosen(schema: dict) -> dict | None:
-    """What stands under each name that the user chooses, or in each entry of a list of mappings."""
+    """What stands under each name that the user chooses, or in each entry of a list of
+    mappings."""
     items, more = schema.get("items", {}), schema.get("additionalProperties")
     return items if "properties" in items else more if isinstance(more, dict) else None
 
@@ -80,7 +93,11 @@ def bracketed(text: str) -> str:
 
 def choices(schema: dict, said: str) -> Iterator[str]:
     """The values, entries and names that are possible, unless what is said has all of them."""
-    places = {"one of": schema, "any of": schema.get("items", {}), "names:": schema.get("propertyNames", {})}
+    places = {
+        "one of": schema,
+        "any of": schema.get("items", {}),
+        "names:": schema.get("propertyNames", {}),
+    }
     for words, place in places.items():
         possible = [f"`{value}`" for value in place.get("enum", ())]
         if not all(value in said for value in possible):
@@ -120,7 +137,12 @@ def of_data_sets(catalogue: dict) -> Iterator[tuple[str, ...]]:
     yield from (("data set", "split", "files", "licence"), ("---",) * 4)
     for name, spec in catalogue.items():
         for split, files in spec.get("mirror", {}).items():
-            yield f"`{name}`", split, listed([files] if isinstance(files, str) else files), spec["licence"]
+            yield (
+                f"`{name}`",
+                split,
+                listed([files] if isinstance(files, str) else files),
+                spec["licence"],
+            )
 
 
 def of_corpora(catalogue: dict) -> Iterator[tuple[str, ...]]:

@@ -12,10 +12,13 @@ from bertshift.rows.blocks import write_with_blocks
 
 
 def written(folder: Path, tables: Mapping[str, pd.DataFrame]) -> dict[str, Path]:
-    """Write tables, with what stands beside them, below a folder of their own: {name in the archive: file}."""
+    """Write tables, with what stands beside them, below a folder of their own: {name in the
+    archive: file}."""
     for path, table in tables.items():
         write_with_blocks(folder / path, table)
-    return {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()}
+    return {
+        file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()
+    }
 
 
 def tables_of(*names, make=real) -> dict[str, pd.DataFrame]:
@@ -25,5 +28,7 @@ def tables_of(*names, make=real) -> dict[str, pd.DataFrame]:
 def write(path: Path, names, make=real, config=None, **files) -> str:
     """An archive of these figures, but for those of its `files` that are given."""
     resolved = {"configuration.yaml": yaml.safe_dump(config or configuration(*names)).encode()}
-    archive.write(path, written(path.parent / path.stem, tables_of(*names, make=make)) | resolved | files)
+    archive.write(
+        path, written(path.parent / path.stem, tables_of(*names, make=make)) | resolved | files
+    )
     return str(path)

@@ -1,4 +1,5 @@
-"""Tiny models of many families with random weights, and a tokenizer of every kind for a few sentences."""
+"""Tiny models of many families with random weights, and a tokenizer of every kind for a few
+sentences."""
 
 import json
 import tempfile
@@ -6,7 +7,15 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from tokenizers import models as kinds
 from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, MODEL_MAPPING, PreTrainedModel
@@ -49,7 +58,8 @@ OLD_NAMES = {"gpt2", "distilbert"}
 
 
 def model_of(kind: str, seed: int = 0, **changes) -> PreTrainedModel:
-    """4 layers of 4 heads and width 32, in eval mode with eager attention; every weight random, norms and biases too."""
+    """4 layers of 4 heads and width 32, in eval mode with eager attention; every weight random,
+    norms and biases too."""
     padding = None if kind in DECODERS else tokenizer_of(kind).pad_token_id  # as published
     common = {"vocab_size": VOCABULARY, "pad_token_id": padding}
     if kind not in OLD_NAMES:
@@ -126,21 +136,28 @@ ENDINGS = ("ing", "ed", "er", "s", "se", "le")
 
 
 def made_tokenizer(kind: str) -> Tokenizer:
-    """Build a tokenizer of this kind as the library `tokenizers` does, with a vocabulary from TEXTS,
-    the same in every process."""
+    """Build a tokenizer of this kind as the library `tokenizers` does, with a vocabulary from
+    TEXTS, the same in every process."""
     special = list(SPECIAL[kind].values())
     words, letters = sorted({*" ".join(TEXTS).split()}), sorted({*"".join(TEXTS)} - {" "})
     if kind in ("bert", "mpnet"):
         lower = sorted({*map(str.lower, letters)} - {*"ïéßç"})
         vocabulary = [*special, *lower, *(f"##{letter}" for letter in (*lower, *ENDINGS))]
         vocabulary += [
-            word for word in words if word.isalpha() and word.isascii() and word.islower() and len(word) > 1
+            word
+            for word in words
+            if word.isalpha() and word.isascii() and word.islower() and len(word) > 1
         ]
         tokenizer = Tokenizer(
-            kinds.WordPiece({one: i for i, one in enumerate(dict.fromkeys(vocabulary))}, unk_token="[UNK]")
+            kinds.WordPiece(
+                {one: i for i, one in enumerate(dict.fromkeys(vocabulary))}, unk_token="[UNK]"
+            )
         )
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+        tokenizer.pre_tokenizer, tokenizer.decoder = (
+            pre_tokenizers.BertPreTokenizer(),
+            decoders.WordPiece(),
+        )
     elif kind in ("roberta", "gpt2", "modernbert"):
         tokenizer = Tokenizer(kinds.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -157,13 +174,23 @@ def made_tokenizer(kind: str) -> Tokenizer:
         trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=first, show_progress=False)
         tokenizer.train_from_iterator(TEXTS, trainer)
         state = json.loads(tokenizer.to_str())
-        state["added_tokens"] = state["added_tokens"][: len(special)]  # bytes are pieces like others
+        state["added_tokens"] = state["added_tokens"][
+            : len(special)
+        ]  # bytes are pieces like others
         tokenizer = Tokenizer.from_str(json.dumps(state | {"pre_tokenizer": None}))
-        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        tokenizer.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        )
         tokenizer.decoder = decoders.Metaspace()
     else:
-        scores = [*((one, 0.0) for one in special), ("▁", -3.0), *((letter, -6.0) for letter in letters)]
-        scores += [(f"▁{word}", -7.0) for word in words if len(word) < 6] + [(one, -5.0) for one in ENDINGS]
+        scores = [
+            *((one, 0.0) for one in special),
+            ("▁", -3.0),
+            *((letter, -6.0) for letter in letters),
+        ]
+        scores += [(f"▁{word}", -7.0) for word in words if len(word) < 6] + [
+            (one, -5.0) for one in ENDINGS
+        ]
         scores = list(dict(scores).items())
         tokenizer = Tokenizer(kinds.Unigram(scores, unk_id=special.index("<unk>")))
         tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])

@@ -59,8 +59,11 @@ REASONS = {
 }
 
 
-def first_that_works(**tried: Callable[[PreTrainedModel], object]) -> Callable[[PreTrainedModel], str]:
-    """The word of the first of these that raises no UserError; else why the first does not work."""
+def first_that_works(
+    **tried: Callable[[PreTrainedModel], object],
+) -> Callable[[PreTrainedModel], str]:
+    """The word of the first of these that raises no UserError; else why the first does not
+    work."""
 
     def attempt(model: PreTrainedModel) -> str:
         reasons = []
@@ -76,7 +79,8 @@ def first_that_works(**tried: Callable[[PreTrainedModel], object]) -> Callable[[
 
 
 def read_words(model: PreTrainedModel) -> None:
-    """The head with which the family is pretrained, alone on the last states, says what the whole model says."""
+    """The head with which the family is pretrained, alone on the last states, says what the whole
+    model says."""
     kind = AutoModelForCausalLM if family_of(model).causal else AutoModelForMaskedLM
     with TemporaryDirectory() as folder:
         kind.from_config(deepcopy(model.config)).save_pretrained(folder)
@@ -104,7 +108,9 @@ OPERATIONS = {
     "truncation": first_that_works(
         yes=lambda model: keep_layers(model, 0), from_1_layer=lambda model: keep_layers(model, 1)
     ),
-    "LoRA": first_that_works(yes=lambda model: add_adapters(model, 2, alpha=16, dropout=0.0, seed=1)),
+    "LoRA": first_that_works(
+        yes=lambda model: add_adapters(model, 2, alpha=16, dropout=0.0, seed=1)
+    ),
     "fresh layers": first_that_works(yes=lambda model: reinitialise_layers(model, 3)),
     "one fresh head": first_that_works(yes=lambda model: reinitialise_head(model, 2, 1)),
     "layers restored": first_that_works(yes=lambda model: every_restoration(model, model)),
@@ -122,7 +128,10 @@ def page() -> str:
         causal = " (decoder)" if family_of(model_of(kind)).causal else ""
         row = "" if kind not in WITHOUT_ROW else ", no row"
         lines.append(
-            [f"{kind}{causal}{row}", *(operation(model_of(kind)) for operation in OPERATIONS.values())]
+            [
+                f"{kind}{causal}{row}",
+                *(operation(model_of(kind)) for operation in OPERATIONS.values()),
+            ]
         )
     return HEADING + "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + NOTES
 

@@ -1,4 +1,5 @@
-"""Tables of Merchant et al. 2020 that tell the paper's own story: its Table 1, and curves that do what its text says."""
+"""Tables of Merchant et al. 2020 that tell the paper's own story: its Table 1, and curves that do
+what its text says."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ from bertshift.config import read_yaml
 
 PAPER = read_yaml(ROOT / "workflow/bertshift/papers/merchant2020/published.yaml")["table1"]
 EDGES = PAPER["tasks"]
-# Score of the complete model and of none of it; powers of the fraction frozen, and of the fraction removed.
+# Score of the complete model and of none of it; powers of the fraction frozen, and of the fraction
+# removed.
 SWEEPS = {"mnli": (0.83, 0.45, 24, 6), "squad": (0.88, 0.2, 12, 5), "dep": (0.91, 0.5, 2, 2)}
 
 
@@ -62,7 +64,8 @@ def _value(path, table):
 
 
 def edge_f1(model, task, variant="mix"):
-    """The paper's score of a cell, between 0 and 1; top layers lose another 1.5 points, and fine-tuned ones 2.5."""
+    """The paper's score of a cell, between 0 and 1; top layers lose another 1.5 points, and
+    fine-tuned ones 2.5."""
     column = {"lexical": "lexical", "word_only": "lexical"}.get(
         variant, model.replace("base.random", "randomized")
     )

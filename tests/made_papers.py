@@ -1,4 +1,5 @@
-"""Tables of every figure: those of the archived real run, or the same stretched to more layers, runs and states."""
+"""Tables of every figure: those of the archived real run, or the same stretched to more layers,
+runs and states."""
 
 from functools import cache
 from pathlib import Path
@@ -64,7 +65,8 @@ def _trimmed(path, table):
 
 
 def needs(name, item=""):
-    """The paths of figure `name` of the real run, or of these models of it alone, without noise that it lacks."""
+    """The paths of figure `name` of the real run, or of these models of it alone, without noise
+    that it lacks."""
     config, tables = _run()
     paths = catalogue.needs(name, config)
     return [path for path in paths if item in path and (path in tables or not is_of_noise(path))]
@@ -80,7 +82,8 @@ def real(name, item="", blocks=False):
 
 
 def stretched(name, item="", inits=3, checkpoint=None):
-    """{path: table} of figure `name`: twice the layers of the real run, and so many times its runs, all trained."""
+    """{path: table} of figure `name`: twice the layers of the real run, and so many times its
+    runs, all trained."""
     made = {}
     for path, table in real(name, item).items():
         table = pd.concat(_of_init(table, init) for init in range(1, inits + 1)).reset_index(
@@ -127,7 +130,8 @@ def _twice(table, columns, first=1, end=np.inf):
 
 
 def configuration(*names):
-    """The real run's configuration, with figures `names` alone, each of model MNLI alone, if any are named."""
+    """The real run's configuration, with figures `names` alone, each of model MNLI alone, if any
+    are named."""
     if not names:
         return _run()[0]
     figures = {

@@ -46,7 +46,11 @@ def layers_sweep(task, layers=12, inits=2, seeds=1, noise=0.004, scheme="", name
         value = STORY[task]((k - 1) / layers)
         if value is not None:
             low = MAJORITY[task][METRICS[task][0]]
-            value = low + (value - low) * (0.5 if scheme and k <= layers else 1) + random.normal(0, noise)
+            value = (
+                low
+                + (value - low) * (0.5 if scheme and k <= layers else 1)
+                + random.normal(0, noise)
+            )
         model = name.format(task if k > layers else f"{task}.reinit{k}{scheme}") + "@cased"
         rows += rows_of(task, model, init, seed, value, 0.7 - 0.02 * k, position=k, layers=layers)
     return pd.DataFrame(rows)
@@ -56,7 +60,9 @@ def losses(task, layers=12, inits=2, seeds=1):
     rows = []
     for init, seed, k in product(range(1, inits + 1), range(1, seeds + 1), range(1, layers + 2)):
         for step in range(10, 101, 10):
-            value = 0.7 * np.exp(-step * k / (60 * layers)) + 0.01 * ((step // 10) % 2) + 0.01 * init
+            value = (
+                0.7 * np.exp(-step * k / (60 * layers)) + 0.01 * ((step // 10) % 2) + 0.01 * init
+            )
             rows.append({"step": step, "value": value, "smoothed": value + 0.02, "task": task, "init": init, "seed": seed,
                          "model": f"{task}.reinit{k}@cased" if k <= layers else f"{task}@cased", "metric": "loss", **PLACE,
                          "data": DATA.format(task), "position": k, "layers": layers})  # fmt: skip
@@ -64,7 +70,8 @@ def losses(task, layers=12, inits=2, seeds=1):
 
 
 def heads(task, layers=12, heads=12, inits=2, seeds=1, noise=0.0, baselines=5, spread=0.01):
-    """The paper's differences, layers 11 and 12 being the last two of any model; at other shapes the first heads'."""
+    """The paper's differences, layers 11 and 12 being the last two of any model; at other shapes
+    the first heads'."""
     entry = PAPER["figure5" if task == "cola" else "figure6"]
     random = np.random.default_rng(list(task.encode()))
     middle, rows, plain = entry["baseline"], [], []
@@ -73,9 +80,18 @@ def heads(task, layers=12, heads=12, inits=2, seeds=1, noise=0.0, baselines=5, s
         around = spread * np.linspace(-1, 1, baselines)
         for seed, shift in enumerate(around, 1):
             plain += rows_of(
-                task, f"{task}@cased", init, seed, middle + shift, 0.4, position=seed, layers=layers
+                task,
+                f"{task}@cased",
+                init,
+                seed,
+                middle + shift,
+                0.4,
+                position=seed,
+                layers=layers,
             )
-        for seed, (layer, deltas), head in product(range(1, seeds + 1), own.items(), range(1, heads + 1)):
+        for seed, (layer, deltas), head in product(
+            range(1, seeds + 1), own.items(), range(1, heads + 1)
+        ):
             value = middle + deltas[head - 1] + random.normal(0, noise)
             rows += rows_of(task, f"{task}.reinitL{layer}H{head}@cased", init, seed, value, 0.5, position=head,
                             layers=layers, layer=layer)  # fmt: skip
@@ -85,7 +101,8 @@ def heads(task, layers=12, heads=12, inits=2, seeds=1, noise=0.0, baselines=5, s
 def of_college(layers=4, number=4, **replicates):
     """{item: {path: table}}"""
     sweeps = {
-        f"results/sweeps/{task}@cased.reinit.tsv": layers_sweep(task, layers, **replicates) for task in STORY
+        f"results/sweeps/{task}@cased.reinit.tsv": layers_sweep(task, layers, **replicates)
+        for task in STORY
     }
     schemes = {
         f"results/sweeps/{task}@cased.reinit{scheme}.tsv": layers_sweep(task, layers, scheme=scheme, **replicates)
@@ -101,7 +118,8 @@ def of_college(layers=4, number=4, **replicates):
         "figure3": sweeps,
         "table_mrpc": {mrpc: sweeps[mrpc]},
         "figure4": {
-            f"results/sweeps/{task}@cased.reinit.losses.tsv": losses(task, layers, **curves) for task in STORY
+            f"results/sweeps/{task}@cased.reinit.losses.tsv": losses(task, layers, **curves)
+            for task in STORY
         },
         "schemes": schemes,
         **{f"figure{n}": cola if n % 2 else stsb for n in range(5, 11)},

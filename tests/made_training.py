@@ -25,12 +25,21 @@ LABELS = {"upos": ["X", "Y"], "deprels": ["root", "obj"]}
 
 
 def parsed(kind, metric):
-    settings = {"name": "toy", "dataset": "bank", "kind": kind, "metrics": [metric], "max_length": 16}
+    settings = {
+        "name": "toy",
+        "dataset": "bank",
+        "kind": kind,
+        "metrics": [metric],
+        "max_length": 16,
+    }
     task = load_task(settings, {"kind": "treebank"}, [LABELS])
     return task, TREEBANK
 
 
-TASKS = CASES | {"tags": parsed("tags", "accuracy"), "dependencies": parsed("dependencies", "las_ud")}
+TASKS = CASES | {
+    "tags": parsed("tags", "accuracy"),
+    "dependencies": parsed("dependencies", "las_ud"),
+}
 
 
 def case(kind):

@@ -2,8 +2,9 @@
 
     python -m mutations [--seed 1] [--number 30] [--under metrics] [-- tests/metrics ...]
 
-It works on a copy of the tree. Each fault changes one operator, number or statement of a function. What stands behind `--` goes
-to pytest, by default the whole suite. A fault is noticed when pytest fails or takes longer than an hour.
+It works on a copy of the tree. Each fault changes one operator, number or statement of a function.
+What stands behind `--` goes to pytest, by default the whole suite. A fault is noticed when pytest
+fails or takes longer than an hour.
 """
 
 import argparse
@@ -68,7 +69,9 @@ def faults(file: Path, source: bytes) -> Iterator[Fault]:
 
     for node in _working_nodes(ast.parse(source)):
         match node:
-            case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in COMPARISONS:
+            case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
+                type(operator) in COMPARISONS
+            ):
                 new = f" {COMPARISONS[type(operator)]} "
                 between = end(left), begin(right)
             case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
@@ -92,7 +95,8 @@ def faults(file: Path, source: bytes) -> Iterator[Fault]:
 
 
 def _working_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of functions that compute: no annotation, no message of an error, no text."""
+    """Yield the nodes of functions that compute: no annotation, no message of an error, no
+    text."""
     outside = (ast.Raise, ast.JoinedStr, ast.arguments)
     queue = [(tree, False)]
     while queue:
@@ -104,14 +108,18 @@ def _working_nodes(tree: ast.AST) -> Iterator[ast.AST]:
             children = value if isinstance(value, list) else [value]
             if name not in ("annotation", "returns", "decorator_list"):
                 queue += [
-                    (c, inside) for c in children if isinstance(c, ast.AST) and not isinstance(c, outside)
+                    (c, inside)
+                    for c in children
+                    if isinstance(c, ast.AST) and not isinstance(c, outside)
                 ]
 
 
 def drawn(seed: int, number: int, under: str) -> list[Fault]:
     """Draw so many faults from the library's modules, or from those below one folder of it."""
     files = (ROOT / LIBRARY / under).rglob("*.py")
-    found = [fault for file in files for fault in faults(file.relative_to(ROOT), file.read_bytes())]
+    found = [
+        fault for file in files for fault in faults(file.relative_to(ROOT), file.read_bytes())
+    ]
     return random.Random(seed).sample(sorted(found), number)
 
 
@@ -145,14 +153,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--number", type=int, default=30)
-    parser.add_argument("--under", default="", help="a folder or module of the library, such as metrics")
+    parser.add_argument(
+        "--under", default="", help="a folder or module of the library, such as metrics"
+    )
     parser.add_argument("tests", nargs="*", help="arguments of pytest, behind --")
     given = parser.parse_args()
     count = 0
     planted = drawn(given.seed, given.number, given.under)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "tree"
-        kept_out = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "logs", "__pycache__")
+        kept_out = shutil.ignore_patterns(
+            ".git", ".venv", ".snakemake", "results", "logs", "__pycache__"
+        )
         shutil.copytree(ROOT, folder, ignore=kept_out)
         for fault in planted:
             source = (ROOT / fault.file).read_bytes()

@@ -1,4 +1,5 @@
-"""What holds of every figure, whatever its shape: its numbers are in its table, and its text can be read."""
+"""What holds of every figure, whatever its shape: its numbers are in its table, and its text can
+be read."""
 
 from itertools import combinations
 
@@ -31,7 +32,8 @@ def clashes(figure):
 
 
 def shown(figure):
-    """All texts that are drawn; labels of ticks outside the axes' limits are not, nor are those of axes without axis."""
+    """All texts that are drawn; labels of ticks outside the axes' limits are not, nor are those of
+    axes without axis."""
     hidden = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
@@ -50,7 +52,8 @@ def shown(figure):
 
 
 def ink(figure):
-    """Every value of a line or band (y, or x where rows are named), every bar, every cell of a heat map or an image."""
+    """Every value of a line or band (y, or x where rows are named), every bar, every cell of a
+    heat map or an image."""
     for axes in figure.axes:
         if hasattr(axes, "_colorbar"):
             continue

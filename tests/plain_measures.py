@@ -1,5 +1,6 @@
-"""The measures once more, written from the papers' equations: plain numpy on what transformers alone computes, one input at a
-time. Nothing of the library is used but its draw of tokens. For finished results of any size:
+"""The measures once more, written from the papers' equations: plain numpy on what transformers
+alone computes, one input at a time. Nothing of the library is used but its draw of tokens. For
+finished results of any size:
 
     PYTHONPATH=workflow python tests/plain_measures.py RESULTS MODEL '{task: 277, tokens: 5000, ...}'
 """
@@ -21,7 +22,8 @@ from bertshift.activations.sampling import sample_tokens
 
 @dataclass
 class Encoded:
-    """states [layers + 1][tokens, width] of all inputs in turn; maps [inputs][layers, heads, n, n]; special [tokens]."""
+    """states [layers + 1][tokens, width] of all inputs in turn; maps [inputs][layers, heads, n,
+    n]; special [tokens]."""
 
     states: list[np.ndarray]
     maps: list[np.ndarray]
@@ -51,15 +53,18 @@ class Encoded:
 
 
 def cosine(x: Encoded, y: Encoded) -> np.ndarray:
-    """[layers, heads] mean over inputs of the cosine of flattened maps (Kovaleva et al. 2019, section 4.3)."""
+    """[layers, heads] mean over inputs of the cosine of flattened maps (Kovaleva et al. 2019,
+    section 4.3)."""
     each = [
-        (a * b).sum((2, 3)) / np.sqrt((a**2).sum((2, 3)) * (b**2).sum((2, 3))) for a, b in zip(x.maps, y.maps)
+        (a * b).sum((2, 3)) / np.sqrt((a**2).sum((2, 3)) * (b**2).sum((2, 3)))
+        for a, b in zip(x.maps, y.maps)
     ]
     return np.mean(each, axis=0)
 
 
 def jensen_shannon(x: Encoded, y: Encoded) -> np.ndarray:
-    """[layers, heads] mean over inputs of the mean over queries, in nats (Hao et al. 2020, section 3)."""
+    """[layers, heads] mean over inputs of the mean over queries, in nats (Hao et al. 2020, section
+    3)."""
 
     def divergence(p, q):
         return np.sum(np.where(p > 0, p * np.log(np.where(p > 0, p / q, 1)), 0), axis=-1)
@@ -72,7 +77,8 @@ def jensen_shannon(x: Encoded, y: Encoded) -> np.ndarray:
 
 
 def rsa(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
-    """[layers + 1] Pearson's correlation of cosine similarities of all pairs of tokens (Merchant et al. 2020, section 5.1)."""
+    """[layers + 1] Pearson's correlation of cosine similarities of all pairs of tokens (Merchant
+    et al. 2020, section 5.1)."""
     drawn = sample_tokens(x.special, tokens, "rsa", stimuli, "content", special=False)
     upper = np.triu_indices(len(drawn), 1)
 
@@ -80,11 +86,14 @@ def rsa(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
         unit = states[drawn] / np.linalg.norm(states[drawn], axis=1, keepdims=True)
         return (unit @ unit.T)[upper]
 
-    return np.array([np.corrcoef(similarities(a), similarities(b))[0, 1] for a, b in zip(x.states, y.states)])
+    return np.array(
+        [np.corrcoef(similarities(a), similarities(b))[0, 1] for a, b in zip(x.states, y.states)]
+    )
 
 
 def svcca(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
-    """[layers + 1] 1 - the mean canonical correlation of the directions with 99 % of the variance (Raghu et al. 2017)."""
+    """[layers + 1] 1 - the mean canonical correlation of the directions with 99 % of the variance
+    (Raghu et al. 2017)."""
     drawn = sample_tokens(x.special, tokens, "svcca", stimuli)
 
     def directions(states):
@@ -114,7 +123,8 @@ def cka(x: Encoded, y: Encoded, tokens: int, stimuli: str) -> np.ndarray:
 
 
 def beside(results: Path, model: str, samples: Mapping) -> pd.DataFrame:
-    """Columns measure, seed, ours, plain, in the order of layers and heads: of every seed of a model beside its first checkpoint.
+    """Columns measure, seed, ours, plain, in the order of layers and heads: of every seed of a
+    model beside its first checkpoint.
 
     samples: of the configuration that made `results`.
     """
@@ -145,14 +155,18 @@ def beside(results: Path, model: str, samples: Mapping) -> pd.DataFrame:
             if not file.is_file():  # no figure asks for it
                 continue
             ours = pd.read_csv(file, sep="\t")
-            ours = ours[(ours["init"] == 1) & (ours["seed"] == seed) & (ours["variant"] == variant)]
+            ours = ours[
+                (ours["init"] == 1) & (ours["seed"] == seed) & (ours["variant"] == variant)
+            ]
             ours = ours[ours["stimuli"] == ("wiki" if measure == "rsa" else model)]
             if measure == "cka":
                 ours = ours[ours["tokens"] == "all"]
             if measure in by_head:
                 ours, found = ours[ours["head"] > 0], found.ravel()
             values = ours.sort_values(["layer", "head"])["value"].to_numpy()
-            rows.append(pd.DataFrame({"measure": measure, "seed": seed, "ours": values, "plain": found}))
+            rows.append(
+                pd.DataFrame({"measure": measure, "seed": seed, "ours": values, "plain": found})
+            )
     return pd.concat(rows, ignore_index=True)
 
 

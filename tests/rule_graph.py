@@ -22,7 +22,9 @@ def picture(printed: str) -> str:
     names = dict(re.findall(r"(id\d+)\[(.*?)\]", printed))
     edges = re.findall(r"(id\d+) --> (id\d+)", printed)
     # A fine-tuning begins with another one where a model has two stages.
-    graph = nx.DiGraph((names[begin], names[end]) for begin, end in edges if names[begin] != names[end])
+    graph = nx.DiGraph(
+        (names[begin], names[end]) for begin, end in edges if names[begin] != names[end]
+    )
     graph.remove_nodes_from(LEFT_OUT)
     after = defaultdict(list)
     for begin, end in sorted(nx.transitive_reduction(graph).edges):

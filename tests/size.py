@@ -1,4 +1,5 @@
-"""python -m size: how large the library and its tests are, in nodes of the syntax tree, and how dense."""
+"""python -m size: how large the library and its tests are, in nodes of the syntax tree, and how
+dense."""
 
 import ast
 from pathlib import Path
@@ -15,7 +16,8 @@ PARTS = {
 
 
 class Size(NamedTuple):
-    """Nodes of the syntax tree, lines that are neither empty nor a comment, and lines wider than 99."""
+    """Nodes of the syntax tree, lines that are neither empty nor a comment, and lines wider than
+    99."""
 
     nodes: int
     lines: int

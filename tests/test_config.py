@@ -115,7 +115,13 @@ FEW = {
 
 
 def keys_of(value, path=()):
-    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    below = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, each in below:
         yield (*path, key)
         yield from keys_of(each, (*path, key))
@@ -218,7 +224,9 @@ def test_the_command_line_gives_mappings_and_lists_as_a_file_does():
 def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
     readme = (ROOT / "README.md").read_text()
     text = dedent(re.search(r"\n((    .*\n)+)", readme.partition("## Real data")[2])[1])
-    commented = re.search(r"\n((# (data|bases| ).*\n)+)", (ROOT / "config/experiments.yaml").read_text())[1]
+    commented = re.search(
+        r"\n((# (data|bases| ).*\n)+)", (ROOT / "config/experiments.yaml").read_text()
+    )[1]
     assert "scale: small\n" + re.sub("^# ", "", commented, flags=re.MULTILINE) == text
     rate = load_config(USER, ROOT)["training"]["learning_rate_scale"]
     assert f"{rate} if the demo pretrained it" in text
@@ -231,7 +239,9 @@ def test_what_is_said_of_real_data_without_a_network_asks_for_nothing_else():
 
 def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     config = load_config(
-        merge(USER, {"training": {"warmup": 0.5, "learning_rate_scale": 2, "batch_size_scale": 1}}),
+        merge(
+            USER, {"training": {"warmup": 0.5, "learning_rate_scale": 2, "batch_size_scale": 1}}
+        ),
         ROOT,
     )
 
@@ -246,7 +256,9 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     for name in ("mnli.lora8", "mnli.lora8.bertadam", "mnli.lora8@large"):
         assert training(name)["learning_rate"] == pytest.approx(2e-3)
         assert (training(name)["lora_alpha"], training(name)["lora_dropout"]) == (32, 0.1)
-    assert "lora_alpha" not in training("mnli") and training("mnli.lora8@large")["batch_size"] == 64
+    assert (
+        "lora_alpha" not in training("mnli") and training("mnli.lora8@large")["batch_size"] == 64
+    )
     config["training"]["per_variant"] = {"random": {"max_train": 7, "epochs": 1}}
     random = task_settings(parse_model("mnli.random", config), config)
     assert (random["task"]["max_train"], random["training"]["epochs"]) == (7, 1)
@@ -270,13 +282,16 @@ def test_a_scale_for_small_models_leaves_full_size_ones_alone():
     assert rates(merge(USER, real))[:2] == pytest.approx([5e-5, 2.5 * 6e-5])
 
 
-@pytest.mark.parametrize("where", [{}, {"per_base": {"large": {"max_train": None, "max_dev": None}}}])
+@pytest.mark.parametrize(
+    "where", [{}, {"per_base": {"large": {"max_train": None, "max_dev": None}}}]
+)
 def test_null_means_all_examples_whatever_the_scale_takes(where):
     own = where or {"max_train": None, "max_dev": None}
     scale = {"training": {"max_train": 100, "max_dev": 10}}
     config = load_config(merge(USER, {**scale, "tasks": {"qnli": own}}), ROOT)
     tasks = {
-        name: task_settings(parse_model(name, config), config)["task"] for name in ("qnli@large", "rte@cased")
+        name: task_settings(parse_model(name, config), config)["task"]
+        for name in ("qnli@large", "rte@cased")
     }
     assert not {"max_train", "max_dev"} & set(tasks["qnli@large"])
     assert (tasks["rte@cased"]["max_train"], tasks["rte@cased"]["max_dev"]) == (700, 10)

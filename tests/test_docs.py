@@ -74,7 +74,8 @@ def test_methods_lists_every_figure():
 
 
 def test_real_figures_and_claims_are_what_the_program_draws_today(tmp_path):
-    """Figures and claims come from their archive, as the guide says; a few digits may differ between processors."""
+    """Figures and claims come from their archive, as the guide says; a few digits may differ
+    between processors."""
     without = re.findall(r"--without '(.*?)'", (REAL / "README.md").read_text(encoding="utf-8"))
     tables, noise = (str(REAL / name) for name in ("tables.zip", "noise.zip"))
     config = redraw.prepare(tables, tmp_path, {}, more=[noise])
@@ -135,8 +136,9 @@ def test_verdicts_of_the_findings_are_those_of_the_claims():
         ), claim
 
 
-# A number in the findings is a link to its table; the link's title names the row: `column=value, column=value`, and with
-# `column=<name>` the column that is shown, if this is not the value. `run=` names the row whose `run` is empty.
+# A number in the findings is a link to its table; the link's title names the row: `column=value,
+# column=value`, and with `column=<name>` the column that is shown, if this is not the value.
+# `run=` names the row whose `run` is empty.
 NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([\w/]+\.tsv) \"([^\"]+)\"\)")
 
 
@@ -189,7 +191,8 @@ def test_the_tutorials_commands(copy_project):
 
 
 def write_own_task(folder, copies=1):
-    """The files of the tutorial's own task as they stand there, its rows so many times; (the trial, the real run) to ask for."""
+    """The files of the tutorial's own task as they stand there, its rows so many times; (the
+    trial, the real run) to ask for."""
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", OWN, re.MULTILINE | re.DOTALL)
     (kind, data), (config_kind, config) = blocks
     assert (kind, config_kind) == ("tsv", "yaml")

@@ -1,4 +1,5 @@
-"""What can be chosen is said in the code, in the schemas, and in guides that are written from these. They must say the same."""
+"""What can be chosen is said in the code, in the schemas, and in guides that are written from
+these. They must say the same."""
 
 import re
 
@@ -35,7 +36,8 @@ GUIDE, README = read("config/README.md"), read("README.md")
 
 
 def branches(schema, key):
-    """Return what the if/then of a schema says for each value of `key`: {value: what holds then}."""
+    """Return what the if/then of a schema says for each value of `key`: {value: what holds
+    then}."""
     return {
         each["if"]["properties"][key]["const"]: each["then"]["properties"]
         for each in schema["allOf"]
@@ -86,7 +88,8 @@ ENUMERATIONS = {
     ],
     "settings of a variant": [
         TRAINING["per_variant"]["propertyNames"]["enum"],
-        # .bertadam says itself how to train; .at10 is trained as the model without it, and .noise not at all.
+        # .bertadam says itself how to train; .at10 is trained as the model without it, and .noise
+        # not at all.
         set(naming.VARIANTS) - {"bertadam", "at", "noise"},
     ],
     "scales": [

@@ -25,14 +25,18 @@ def test_a_table_reads_back_alike(tmp_path):
     table = pd.DataFrame({"task": ["NA", "null"], "value": [1 / 3, np.nan], "n": [1, 2]})
     files.write_tsv(tmp_path / "t.tsv", table)
     back = files.read_tsv(tmp_path / "t.tsv")
-    assert list(back["task"]) == ["NA", "null"] and back["value"][0] == pytest.approx(1 / 3, rel=1e-9)
+    assert list(back["task"]) == ["NA", "null"] and back["value"][0] == pytest.approx(
+        1 / 3, rel=1e-9
+    )
     assert np.isnan(back["value"][1]) and list(back["n"]) == [1, 2]
 
 
 @pytest.mark.parametrize("content", [b"", b"value\n\xff\n", b"value\n1\n2\t3\n"])
 def test_a_table_that_is_none_is_named(tmp_path, content):
     (tmp_path / "t.tsv").write_bytes(content)
-    with pytest.raises(UserError, match=r"t\.tsv is damaged .*; delete it and call the same command again"):
+    with pytest.raises(
+        UserError, match=r"t\.tsv is damaged .*; delete it and call the same command again"
+    ):
         files.read_tsv(tmp_path / "t.tsv")
 
 
@@ -61,7 +65,10 @@ def test_a_sample_is_called_a_sample():
         "rows": {"train": 9999, "dev": 9815},
     }
     sidecar["published"] = {"train": 392702, "dev": 9815}
-    assert describe_split(sidecar, "train", 500) == "mnli train 500 of 9999, a sample of 392702 (mirror)"
+    assert (
+        describe_split(sidecar, "train", 500)
+        == "mnli train 500 of 9999, a sample of 392702 (mirror)"
+    )
     assert (
         describe_split(sidecar | {"origin": "hub"}, "dev", 9815)
         == "mnli dev 9815 of 9815 (hub nyu-mll/glue@bcdcba7)"

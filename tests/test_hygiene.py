@@ -28,7 +28,9 @@ def test_archives_are_read_member_by_member_and_arrays_without_pickles():
 
 
 def test_only_three_scripts_reach_a_network():
-    scripts = [file for file in (LIBRARY / "scripts").glob("*.py") if "downloads=" in file.read_text()]
+    scripts = [
+        file for file in (LIBRARY / "scripts").glob("*.py") if "downloads=" in file.read_text()
+    ]
     assert {file.stem for file in scripts} == {"corpus", "checkpoint", "dataset"}
 
 
@@ -36,7 +38,9 @@ def test_rules_are_read_with_snakemake_alone():
     """numpy, pandas and torch would slow each call down."""
     rules = "\n".join(file.read_text() for file in (LIBRARY / "rules").glob("*.smk"))
     imports = "\n".join(re.findall(r"^from bertshift.*", rules, re.MULTILINE))
-    code = f"import sys\n{imports}\nprint({{'numpy', 'pandas', 'scipy', 'torch'}} & set(sys.modules))"
+    code = (
+        f"import sys\n{imports}\nprint({{'numpy', 'pandas', 'scipy', 'torch'}} & set(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=LIBRARY, capture_output=True, text=True, check=False
     )
@@ -49,12 +53,18 @@ def test_what_is_downloaded_cannot_move():
     def entries(value):
         if isinstance(value, dict):
             yield value
-        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        for each in (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        ):
             yield from entries(each)
 
     files = (ROOT / "config").rglob("*.yaml")
     everything = [entry for file in files for entry in entries(yaml.safe_load(file.read_text()))]
-    downloads = [entry for entry in everything if isinstance(entry.get("url"), str) and "format" not in entry]
+    downloads = [
+        entry
+        for entry in everything
+        if isinstance(entry.get("url"), str) and "format" not in entry
+    ]
     downloads = [entry for entry in downloads if "task" not in entry and "licence" not in entry]
     hubs = [entry for entry in everything if isinstance(entry.get("hub"), str)]
     hubs += [entry["hub"] for entry in everything if isinstance(entry.get("hub"), dict)]

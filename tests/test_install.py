@@ -86,7 +86,8 @@ def test_the_base_replaces_no_package_that_would_do():
 
 
 def needed(requirements, found):
-    """The distributions that pip installs for these requirements, as far as they are installed here."""
+    """The distributions that pip installs for these requirements, as far as they are installed
+    here."""
     for requirement in map(Requirement, requirements or ()):
         if requirement.name not in found and (
             not requirement.marker or requirement.marker.evaluate({"extra": ""})
@@ -98,7 +99,8 @@ def needed(requirements, found):
 
 @pytest.fixture(scope="session")
 def environment(installed, tmp_path_factory):
-    """Call it for a folder with the library and links to what its base and `more` need, and nothing else."""
+    """Call it for a folder with the library and links to what its base and `more` need, and
+    nothing else."""
 
     def made(*more):
         folder = tmp_path_factory.mktemp("environment")

@@ -143,8 +143,8 @@ def test_replicates_and_their_parents():
 
 
 def test_random_weights_inherit_no_pretraining_run():
-    """Models with random weights have one pretraining run, unless they take over an earlier head or are not
-    fine-tuned, where each run is another draw."""
+    """Models with random weights have one pretraining run, unless they take over an earlier head
+    or are not fine-tuned, where each run is another draw."""
     names = {
         "mnli.random": 2,
         "mnli.random.keep5": 2,
@@ -165,7 +165,9 @@ def _pairs(name, reference):
 
 
 def test_a_model_meets_its_own_parent_its_twin_or_itself():
-    assert _pairs("mnli", "base") == [(f"init{i}_seed{s}", f"init{i}") for i in (1, 2) for s in (1, 2)]
+    assert _pairs("mnli", "base") == [
+        (f"init{i}_seed{s}", f"init{i}") for i in (1, 2) for s in (1, 2)
+    ]
     assert _pairs("mnli", "rte")[1] == ("init1_seed2", "init1_seed2")
     assert _pairs("mnli", "mnli") == [
         ("init1_seed1", "init1_seed2"),
@@ -214,7 +216,11 @@ def test_a_checkpoint_meets_the_one_that_it_was_trained_from(monkeypatch):
     tuned = {**BASE, "parent": "base"}
     bases = CONFIG["bases"] | {"chat": {**tuned, "parent": "tuned"}, "tuned": tuned}
     monkeypatch.setitem(CONFIG, "bases", bases)
-    assert _pairs("tuned", "base") == _pairs("base", "chat") == [("init1", "init1"), ("init2", "init2")]
+    assert (
+        _pairs("tuned", "base")
+        == _pairs("base", "chat")
+        == [("init1", "init1"), ("init2", "init2")]
+    )
     assert lineage("chat", bases) == ["chat", "tuned", "base"]
     assert lineage("a", {"a": {"parent": "b"}, "b": {"parent": "a"}}) == ["a", "b", "a"]
 
@@ -222,7 +228,9 @@ def test_a_checkpoint_meets_the_one_that_it_was_trained_from(monkeypatch):
 def test_models_that_cannot_be_compared():
     with pytest.raises(UserError, match="one vocabulary"):
         parse_comparison("cola@cased", "base", CONFIG)
-    with pytest.raises(UserError, match="one pretraining run only; list more 'checkpoints'.* of bases.cased"):
+    with pytest.raises(
+        UserError, match="one pretraining run only; list more 'checkpoints'.* of bases.cased"
+    ):
         _pairs("cased", "cased")
     config = CONFIG | {"tasks": {"mnli": {"seeds": 1}}}
     for name in (

@@ -13,10 +13,25 @@ from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 # What is the same in every layer and head where fine-tuning changed nothing; any score is 0.5.
 UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(
-    ["js", "svcca", "pwcca", "cka", "procrustes", "own_or_inherited", "restored", "steps", "gain", "spectra"],
+    [
+        "js",
+        "svcca",
+        "pwcca",
+        "cka",
+        "procrustes",
+        "own_or_inherited",
+        "restored",
+        "steps",
+        "gain",
+        "spectra",
+    ],
     0.0,
 )
-ONE, MOST, COLLAPSED = "one run failed", "most runs failed and the others did nothing", "one run collapsed"
+ONE, MOST, COLLAPSED = (
+    "one run failed",
+    "most runs failed and the others did nothing",
+    "one run collapsed",
+)
 ALIKE = re.compile(r"results/(?:rsa|svcca|similarity|layer_cka)/")
 SENSELESS, LARGEST = re.compile(r"\b(nan|inf)\b|\de\+\d|\d{9}", re.IGNORECASE), 1e6
 
@@ -25,9 +40,14 @@ def in_state(table, state):
     if state == COLLAPSED:  # in its last layer all tokens are alike
         if "layer" not in table:
             return table
-        runs = (table["init"] == 1) & (table["seed"] == 1) & (table["layer"] == table["layer"].max())
+        runs = (
+            (table["init"] == 1) & (table["seed"] == 1) & (table["layer"] == table["layer"].max())
+        )
         return table[
-            ~(runs & table["metric"].isin(["rsa", "svcca", "pwcca", "cka", "procrustes", "layer_cka"]))
+            ~(
+                runs
+                & table["metric"].isin(["rsa", "svcca", "pwcca", "cka", "procrustes", "layer_cka"])
+            )
         ]
     if state == MOST:
         table = unchanged(table)
@@ -36,14 +56,19 @@ def in_state(table, state):
             init, seed = table[f"{side}init"], table[f"{side}seed"]
             first = (init == 1) & (seed == 1)
             last = (init == init.max()) & (seed == seed.max()) & (table["model"] != "mnli")
-            table = table.assign(**{f"{side}failed": first if state == ONE else (seed > 0) & ~last})
+            table = table.assign(
+                **{f"{side}failed": first if state == ONE else (seed > 0) & ~last}
+            )
     return table
 
 
 def unchanged(table):
-    """Return a table as after a fine-tuning that did nothing; what unrelated models would have stays."""
+    """Return a table as after a fine-tuning that did nothing; what unrelated models would have
+    stays."""
     set_ = {
-        column: table[column].where(table[column].isna(), 1.0) for column in ("p", "q") if column in table
+        column: table[column].where(table[column].isna(), 1.0)
+        for column in ("p", "q")
+        if column in table
     }
     if "value" in table:
         null = table.get("variant", pd.Series("", table.index)).str.endswith("_null", na=False)
@@ -54,7 +79,9 @@ def unchanged(table):
 
 def cases():
     drawn = [(state, name) for state in (ONE, MOST) for name in catalogue.FIGURES]
-    return drawn + [(COLLAPSED, name) for name in catalogue.FIGURES if ALIKE.search(" ".join(needs(name)))]
+    return drawn + [
+        (COLLAPSED, name) for name in catalogue.FIGURES if ALIKE.search(" ".join(needs(name)))
+    ]
 
 
 @pytest.mark.parametrize(("state", "name"), cases())
@@ -63,7 +90,9 @@ def test_every_figure_is_drawn_and_every_claim_decided(published, state, name):
     tables = {path: in_state(table, state).reset_index(drop=True) for path, table in made.items()}
     paper = published[name.split("/")[0]]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # of matplotlib on layout, of numpy on numbers that are none
+        warnings.simplefilter(
+            "error"
+        )  # of matplotlib on layout, of numpy on numbers that are none
         figure, table, _ = by_name.draw(name, tables, paper)
         if state == ONE:
             assert_legible(figure)
@@ -73,7 +102,11 @@ def test_every_figure_is_drawn_and_every_claim_decided(published, state, name):
     assert len(table) and not table["value"].abs().max() >= LARGEST
     assert rows["verdict"].isin([HOLDS, FAILS, UNDECIDED, UNTESTED]).all()
     said = rows[["reason", "measure", "published_value"]].agg(" ".join, axis=1)
-    assert not [words for words in said if SENSELESS.search(words)] and (rows["reason"] != "").all()
+    assert (
+        not [words for words in said if SENSELESS.search(words)] and (rows["reason"] != "").all()
+    )
     number = rows["ours"].abs() < LARGEST
     without = (rows["verdict"] == UNTESTED) | rows["reason"].str.contains("no such layer")
-    assert (number | rows["ours"].isna() & without).all(), rows.loc[~number, ["claim", "ours", "reason"]]
+    assert (number | rows["ours"].isna() & without).all(), rows.loc[
+        ~number, ["claim", "ours", "reason"]
+    ]

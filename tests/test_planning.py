@@ -15,7 +15,8 @@ from bertshift.planning import Estimate, Job
 
 TABLE = read_yaml(ROOT / "config/costs.yaml")
 STAGE = {rule: stage for stage, rules in TABLE["stages"].items() for rule in rules}
-# Hours of a core, or of a GPU where there is one, by the model that the demo was measured to agree with.
+# Hours of a core, or of a GPU where there is one, by the model that the demo was measured to agree
+# with.
 DEMO = {"data": 0.0078, "pretraining": 0.146, "fine-tuning": 0.214, "sweeps": 0.113, "activations": 0.0284,
         "metrics": 0.0546, "ablations": 0.0191, "patterns": 0.0038, "probes": 0.0552, "figures": 0.0318}  # fmt: skip
 PAPER = {"data": 0.016, "pretraining": 0.01, "fine-tuning": 23.0, "sweeps": 42.0, "activations": 1.56,

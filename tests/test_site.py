@@ -1,4 +1,5 @@
-"""The guides as a site: `make site` finds no link that leads nowhere, and neither does a reader."""
+"""The guides as a site: `make site` finds no link that leads nowhere, and neither does a
+reader."""
 
 import re
 import subprocess

@@ -1,4 +1,5 @@
-"""One version: pyproject.toml says it, CITATION.cff and CHANGELOG.md name the same; tables carry it."""
+"""One version: pyproject.toml says it, CITATION.cff and CHANGELOG.md name the same; tables carry
+it."""
 
 import re
 import tomllib

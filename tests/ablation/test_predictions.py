@@ -27,7 +27,10 @@ def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, ki
     monkeypatch.setattr(predictions, "CHARACTERS", {"cpu": characters})  # of a chunk
     task, rows = CASES[kind]
     model, rows = model_of(task), rows[:6]
-    encoder, before = model.encoder, {name: value.clone() for name, value in model.state_dict().items()}
+    encoder, before = (
+        model.encoder,
+        {name: value.clone() for name, value in model.state_dict().items()},
+    )
     found = under_every_ablation(task, model, rows, TOKENIZER)
     assert model.encoder is encoder
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())

@@ -71,7 +71,9 @@ def test_a_baseline_that_failed_to_train_is_no_reference(baselines):
 
 def test_pretraining_runs_have_baselines_of_their_own(baselines):
     second = baselines.assign(init=2, value=baselines["value"] + 0.1)
-    table = head_table(pd.concat([heads([0.42]), heads([0.52], init=2)]), pd.concat([baselines, second]))
+    table = head_table(
+        pd.concat([heads([0.42]), heads([0.52], init=2)]), pd.concat([baselines, second])
+    )
     assert np.ptp(table["delta"]) < 1e-12
 
 

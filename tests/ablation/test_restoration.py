@@ -33,7 +33,9 @@ def fine_tuned_from(model, amount=0.1):
 def edited(model, parent, layer):
     """The state dict itself, changed at the sixteen tensors of one layer."""
     copy, prefix = deepcopy(model), f"encoder.layer.{layer - 1}."
-    theirs = {key: value for key, value in parent.encoder.state_dict().items() if key.startswith(prefix)}
+    theirs = {
+        key: value for key, value in parent.encoder.state_dict().items() if key.startswith(prefix)
+    }
     assert len(theirs) == 16
     copy.encoder.load_state_dict(copy.encoder.state_dict() | theirs)
     return copy
@@ -46,7 +48,8 @@ def last_states(bert, index, examples):
     for example in examples:
         tokens = slice(*index["example_offsets"][example : example + 2])
         ids, segment = (
-            torch.from_numpy(index[name][None, tokens].astype(int)) for name in ("token_ids", "segment")
+            torch.from_numpy(index[name][None, tokens].astype(int))
+            for name in ("token_ids", "segment")
         )
         found.append(bert(ids, token_type_ids=segment).last_hidden_state[0].numpy())
     return np.concatenate(found)
@@ -61,31 +64,45 @@ def test_restored_layers_are_those_of_an_edited_state_dict():
     changes = pd.DataFrame(movement(model.encoder, restorations, index, None, "toys")).set_index(
         ["layer", "variant"]
     )
-    scored = pd.DataFrame(scores(TASK, model, restorations, ROWS, TOKENIZER)).set_index(["layer", "variant"])
+    scored = pd.DataFrame(scores(TASK, model, restorations, ROWS, TOKENIZER)).set_index(
+        ["layer", "variant"]
+    )
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
     numbers = ["value", "k_model", "k_reference"]
     everything, first_out = np.arange(len(ROWS)), np.flatnonzero(block_of(len(ROWS)) > 0)
-    for layer, restored in enumerate((model, *(edited(model, parent, each) for each in (1, 2, 3)))):
+    for layer, restored in enumerate(
+        (model, *(edited(model, parent, each) for each in (1, 2, 3)))
+    ):
         for kept in (everything, first_out):
             rows, whole = [ROWS[i] for i in kept], kept is everything
             found = scored.loc[layer]
             found = found["value"] if whole else found["jackknife"].str[0]
-            assert found.to_dict() == pytest.approx(TASK.score(rows, TASK.predict(restored, rows, TOKENIZER)))
+            assert found.to_dict() == pytest.approx(
+                TASK.score(rows, TASK.predict(restored, rows, TOKENIZER))
+            )
             if not layer:
                 continue
             expected = svcca(*(last_states(one.encoder, index, kept) for one in (model, restored)))
             if whole:
                 assert changes.loc[layer, numbers].T.to_dict("list") == {
-                    name: [pytest.approx(row["value"], abs=1e-4), row["k_model"], row["k_reference"]]
+                    name: [
+                        pytest.approx(row["value"], abs=1e-4),
+                        row["k_model"],
+                        row["k_reference"],
+                    ]
                     for name, row in expected.items()
                 }
                 assert expected["svcca99"]["value"] > 0.01
             headline = changes.loc[layer, "svcca99"]
-            assert [expected["svcca99"][size] for size in numbers[1:]] == list(headline[numbers[1:]])
+            assert [expected["svcca99"][size] for size in numbers[1:]] == list(
+                headline[numbers[1:]]
+            )
             found = headline["value"] if whole else headline["jackknife"][0]
             assert found == pytest.approx(expected["svcca99"]["value"], abs=1e-4)
-    assert scored["value"].groupby("variant").nunique().max() > 1  # so that equality says something
+    assert (
+        scored["value"].groupby("variant").nunique().max() > 1
+    )  # so that equality says something
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -97,14 +114,18 @@ def test_restored_from_itself_nothing_changes(kind):
     changes = pd.DataFrame(movement(model.encoder, restorations, index, 150, "toys"))
     assert changes.loc[changes["headline"], "value"].tolist() == pytest.approx([0] * 3, abs=1e-6)
     table = pd.DataFrame(scores(task, model, restorations, rows, TOKENIZER))
-    assert np.ptp(table.pivot(index="variant", columns="layer", values="value"), axis=1).max() < 1e-6
+    assert (
+        np.ptp(table.pivot(index="variant", columns="layer", values="value"), axis=1).max() < 1e-6
+    )
 
 
 def test_a_parent_of_another_shape_is_refused():
     with pytest.raises(UserError, match="of the same shape"):
         every_restoration(model_of(TASK).encoder, model_of(TASK, layers=2).encoder)
     assert len(every_restoration(model_of(TASK, layers=2).encoder, model_of(TASK).encoder)) == 2
-    with pytest.raises(UserError, match=r"tasks\.dep: layers are restored in models of classification"):
+    with pytest.raises(
+        UserError, match=r"tasks\.dep: layers are restored in models of classification"
+    ):
         restore({"name": "dep", "kind": "dependencies"}, [], [], {}, [], None, 16)
 
 
@@ -141,6 +162,9 @@ def test_all_replicates_of_a_saved_model(tmp_path):
     names = {"model": "toy@large", "reference": "large", "stimuli": "toy", "scale": "demo",
              "checkpoints": {"1": {"label": "one"}}, "trained": [["toy@large", 1, 1], ["toy@large", 1, 2]]}  # fmt: skip
     whole = restored_table(table, names, files)
-    assert dict(zip(whole["seed"], whole["failed"])) == {1: True, 2: False} and not whole["ref_failed"].any()
+    assert (
+        dict(zip(whole["seed"], whole["failed"])) == {1: True, 2: False}
+        and not whole["ref_failed"].any()
+    )
     made_from = "toys dev {} of 40 (generated); trained on toys train 9 of 9 (generated)"
     assert set(whole["data"]) == {made_from.format(n) for n in (30, 40)}

@@ -38,12 +38,16 @@ def said_of(gold):
 
 def made(metric):
     """(task, rows, what the model says under each ablation), of which `metric` is the headline."""
-    rows = [{"id": str(i), "text_a": "a", "label": ["no", "yes"][label]} for i, label in enumerate(GOLD)]
+    rows = [
+        {"id": str(i), "text_a": "a", "label": ["no", "yes"][label]}
+        for i, label in enumerate(GOLD)
+    ]
     if metric == "exact_match":  # of answers, whose F1 is the headline
         rows = [row | {"question": "q", "context": "b c", "answers": [{"text": "b c", "start": 0}], "impossible": False}
                 for row in rows]  # fmt: skip
         said = {
-            one: [Answer(["b d", "b c"][right], 0.0) for right in each] for one, each in said_of(GOLD).items()
+            one: [Answer(["b d", "b c"][right], 0.0) for right in each]
+            for one, each in said_of(GOLD).items()
         }
         return AnswerSpans("squad", "squad"), rows, said
     if metric in ("pearson", "spearman"):
@@ -54,7 +58,9 @@ def made(metric):
         }
         return TextClassification("toy", "toys", ("pearson", "spearman"), 16, None), rows, said
     return (
-        TextClassification("toy", "toys", tuple(dict.fromkeys((metric, "accuracy"))), 16, ("no", "yes")),
+        TextClassification(
+            "toy", "toys", tuple(dict.fromkeys((metric, "accuracy"))), 16, ("no", "yes")
+        ),
         rows,
         said_of(GOLD),
     )
@@ -71,7 +77,9 @@ def test_a_table_says_what_each_ablation_does_and_how_sure_that_is(metric):
     found = Headline.of(task, rows, list(said.values()))
     table = replicate(task, rows, said, found)
     ours, name = headlines(table), task.metrics[0]
-    assert list(ours.index) == [(one.layer, one.head) for one in said] and set(ours["score"]) == {name}
+    assert list(ours.index) == [(one.layer, one.head) for one in said] and set(ours["score"]) == {
+        name
+    }
     values = np.array([task.score(rows, each)[name] for each in said.values()])
     assert ours["value"].to_numpy() == pytest.approx(values)
     assert ours["delta"].to_numpy() == pytest.approx(values - values[0])
@@ -86,7 +94,9 @@ def test_a_table_says_what_each_ablation_does_and_how_sure_that_is(metric):
     assert ours["p"].to_numpy() == pytest.approx([np.nan, *p], nan_ok=True)
     whole = np.array([one.head == 0 for one in ABLATIONS])  # heads and layers are corrected apart
     for family in (whole, ~whole):
-        assert ours["q"].to_numpy()[1:][family] == pytest.approx(benjamini_hochberg(np.array(p)[family]))
+        assert ours["q"].to_numpy()[1:][family] == pytest.approx(
+            benjamini_hochberg(np.array(p)[family])
+        )
     for block in (0, 11, BLOCKS - 1):
         rest = np.flatnonzero(np.arange(N) * BLOCKS // N != block)
         kept = [[each[i] for i in rest] for each in said.values()]
@@ -146,23 +156,35 @@ def test_replicates_of_a_saved_model_and_their_extremes_again_on_all_examples(sa
             key: arrays[f"init{init}_seed1.{key}"]
             for key in ("variant", "layer", "head", "each", "said", "gold")
         }
-        assert all(kept[key].tolist() == right[key].tolist() for key in ("variant", "layer", "head"))
+        assert all(
+            kept[key].tolist() == right[key].tolist() for key in ("variant", "layer", "head")
+        )
         assert kept["each"].shape == (ablations, 30) == (ablations, len(arrays["ids"]))
         assert np.array_equal(kept["each"], kept["gold"] == kept["said"])
         assert kept["each"].mean(1) == pytest.approx(right["value"].to_numpy())
 
-        swept = mine[mine["headline"] & (mine["variant"] == "uniform") & (mine["head"] > 0)]["delta"]
+        swept = mine[mine["headline"] & (mine["variant"] == "uniform") & (mine["head"] > 0)][
+            "delta"
+        ]
         rerun = again[(again["init"] == init) & again["headline"]].set_index(["layer", "head"])
         heads = rerun.drop((0, 0))
-        chosen = mine[mine["headline"] & (mine["variant"] == "uniform")].set_index(["layer", "head"])
+        chosen = mine[mine["headline"] & (mine["variant"] == "uniform")].set_index(
+            ["layer", "head"]
+        )
         assert sorted(chosen.loc[heads.index, "delta"]) == [swept.min(), swept.max()]
         model, tokenizer = load_task_model(Path(folder)), load_tokenizer(Path(folder))
         for (layer, head), f1 in rerun["value"].items():
             with disabled(model.encoder, Ablation("uniform", layer, head) if layer else NOTHING):
                 assert f1 == task.score(rows, task.predict(model, rows, tokenizer))["f1"]
         # The other heads count as tests too.
-        assert heads["q"].to_numpy() == pytest.approx(benjamini_hochberg([*heads["p"], *[1] * 6])[:2])
-        assert arrays[f"init{init}_seed1.complete.said"].shape == (3, 40) == (3, len(arrays["complete.ids"]))
+        assert heads["q"].to_numpy() == pytest.approx(
+            benjamini_hochberg([*heads["p"], *[1] * 6])[:2]
+        )
+        assert (
+            arrays[f"init{init}_seed1.complete.said"].shape
+            == (3, 40)
+            == (3, len(arrays["complete.ids"]))
+        )
 
 
 def test_a_table_says_what_it_was_made_from_and_which_run_failed(saved):
@@ -178,7 +200,8 @@ def test_a_table_says_what_it_was_made_from_and_which_run_failed(saved):
     found = whole[["init", "failed", "checkpoint"]].drop_duplicates().to_numpy().tolist()
     assert found == [[1, False, "one"], [2, True, "two"]]
     assert whole.groupby("n")["data"].unique()[[30, 40]].map(list).tolist() == [
-        [f"toys dev {n} of 40 (generated); trained on toys train 9 of 9 (generated)"] for n in (30, 40)
+        [f"toys dev {n} of 40 (generated); trained on toys train 9 of 9 (generated)"]
+        for n in (30, 40)
     ]
 
 

@@ -13,7 +13,8 @@ from bertshift.errors import UserError
 from bertshift.models.loading import save_model
 from bertshift.models.truncate import keep_layers
 
-# Encoders; one layer again and again; attention seen by hooks; windows; a decoder; one whose heads share keys; one unknown.
+# Encoders; one layer again and again; attention seen by hooks; windows; a decoder; one whose heads
+# share keys; one unknown.
 KINDS = ["bert", "albert", "deberta-v2", "modernbert", "gpt2", "llama", "phi3"]
 ROWS = [{"id": str(number), "text_a": text} for number, text in enumerate(TEXTS)]
 ROWS[1]["text_b"] = "a dog"
@@ -30,7 +31,9 @@ def folders(path, kind):
 
 
 def unpacked(text, layers, length):
-    return np.frombuffer(zlib.decompress(b64decode(text)), np.uint8).reshape(layers, HEADS, length, length)
+    return np.frombuffer(zlib.decompress(b64decode(text)), np.uint8).reshape(
+        layers, HEADS, length, length
+    )
 
 
 @torch.no_grad()
@@ -67,7 +70,9 @@ def test_the_first_short_inputs_are_chosen_and_then_the_shortest():
     assert chosen(lengths, 9, 20) == [1, 3, 4, 5, 2, 0]
 
 
-def test_what_is_too_long_is_cut_and_a_model_without_its_upper_layers_beside_its_parents_lower(tmp_path):
+def test_what_is_too_long_is_cut_and_a_model_without_its_upper_layers_beside_its_parents_lower(
+    tmp_path,
+):
     before, after = folders(tmp_path, "bert")
     model = model_of("bert", 1)
     keep_layers(model, 2)

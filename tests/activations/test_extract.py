@@ -25,7 +25,9 @@ ROWS = [
 @pytest.fixture(scope="module")
 def tokenizer():
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return BertTokenizer(vocab={word: i for i, word in enumerate(special + WORDS)}, do_lower_case=True)
+    return BertTokenizer(
+        vocab={word: i for i, word in enumerate(special + WORDS)}, do_lower_case=True
+    )
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +53,35 @@ def test_encoding_cuts_the_longest_text_and_keeps_spans(tokenizer):
     assert index["segment"][third].tolist() == [0] * 8 + [1] * 6
     assert np.flatnonzero(index["special"][third]).tolist() == [0, 7, 13]
     spans = zip(index["segment"][:14], index["char_start"], index["char_end"], strict=False)
-    pieces = [ROWS[0]["text_b" if segment else "text_a"][start:end] for segment, start, end in spans]
-    assert pieces == ["", "The", "cat", "s", "sat", ".", "", "a", "dog", "ran", "un", "able", "s", ""]
+    pieces = [
+        ROWS[0]["text_b" if segment else "text_a"][start:end] for segment, start, end in spans
+    ]
+    assert pieces == [
+        "",
+        "The",
+        "cat",
+        "s",
+        "sat",
+        ".",
+        "",
+        "a",
+        "dog",
+        "ran",
+        "un",
+        "able",
+        "s",
+        "",
+    ]
 
 
 def test_same_as_the_model_on_one_unpadded_example_at_a_time(path, model, tokenizer):
     activations = Activations(path)
-    assert (activations.layers, activations.heads, activations.width, activations.examples) == (3, 2, 16, 4)
+    assert (activations.layers, activations.heads, activations.width, activations.examples) == (
+        3,
+        2,
+        16,
+        4,
+    )
     assert activations.ids.tolist() == [row["id"] for row in ROWS]
     for example in range(4):
         tokens = slice(*activations.offsets[example : example + 2])
@@ -72,7 +96,9 @@ def test_same_as_the_model_on_one_unpadded_example_at_a_time(path, model, tokeni
         for layer, expected in enumerate(output.hidden_states):
             np.testing.assert_allclose(activations.hidden(layer)[tokens], expected[0], atol=2e-6)
         for layer, expected in enumerate(output.attentions, 1):
-            np.testing.assert_allclose(activations.attention(layer)[example], expected[0], atol=1e-6)
+            np.testing.assert_allclose(
+                activations.attention(layer)[example], expected[0], atol=1e-6
+            )
 
 
 def test_same_bytes_again_and_nothing_left_behind(path, model, tokenizer, tmp_path):
@@ -84,12 +110,16 @@ def test_same_bytes_again_and_nothing_left_behind(path, model, tokenizer, tmp_pa
 
 def test_streamed_maps_are_those_of_the_file(path, model, tokenizer):
     activations, seen = Activations(path), []
-    for batch, index, maps in unpadded_attention(model, tokenizer, ROWS, max_length=14, batch_tokens=28):
+    for batch, index, maps in unpadded_attention(
+        model, tokenizer, ROWS, max_length=14, batch_tokens=28
+    ):
         assert index["example_offsets"].tolist() == activations.offsets.tolist()
         for example, own in zip(batch, maps, strict=True):
             seen.append(example)
             for layer in (1, 2, 3):
-                np.testing.assert_allclose(own[layer - 1], activations.attention(layer)[example], atol=1e-6)
+                np.testing.assert_allclose(
+                    own[layer - 1], activations.attention(layer)[example], atol=1e-6
+                )
     assert sorted(seen) == [0, 1, 2, 3]
 
 
@@ -109,7 +139,16 @@ def test_words_are_cut_one_by_one_and_none_gets_lost(tokenizer):
 
 def test_states_can_be_stored_in_half_the_space(path, model, tokenizer, tmp_path):
     small = tmp_path / "small.npz"
-    extract(model, tokenizer, ROWS, small, max_length=14, attention=True, batch_tokens=8, dtype="float16")
+    extract(
+        model,
+        tokenizer,
+        ROWS,
+        small,
+        max_length=14,
+        attention=True,
+        batch_tokens=8,
+        dtype="float16",
+    )
     stored = Activations(small)
     for layer in range(4):
         np.testing.assert_array_equal(
@@ -126,12 +165,21 @@ def test_only_a_sample_of_tokens_is_stored(path, model, tokenizer, tmp_path):
     full, some = Activations(path), tmp_path / "some.npz"
     chosen = np.flatnonzero(~full.special)[::3]
     extract(
-        model, tokenizer, ROWS, some, max_length=14, attention=False, batch_tokens=8, tokens=lambda _: chosen
+        model,
+        tokenizer,
+        ROWS,
+        some,
+        max_length=14,
+        attention=False,
+        batch_tokens=8,
+        tokens=lambda _: chosen,
     )
     stored = Activations(some)
     assert stored.width == full.width and some.stat().st_size < path.stat().st_size / 2
     for layer in range(4):
-        np.testing.assert_array_equal(stored.states(layer, chosen[1:]), full.states(layer, chosen[1:]))
+        np.testing.assert_array_equal(
+            stored.states(layer, chosen[1:]), full.states(layer, chosen[1:])
+        )
     with pytest.raises(UserError, match=f"{len(chosen)} of {len(full.token_ids)} tokens"):
         stored.hidden(1)
 

@@ -29,7 +29,9 @@ def path(arrays, tmp_path):
     with writing(tmp_path / "run.npz", INDEX, layers=2, width=4, heads=2) as writer:
         for example in (2, 0, 1):  # any order
             for layer in range(3):
-                tokens = slice(INDEX["example_offsets"][example], INDEX["example_offsets"][example + 1])
+                tokens = slice(
+                    INDEX["example_offsets"][example], INDEX["example_offsets"][example + 1]
+                )
                 writer.hidden(layer, example, hidden[layer, tokens])
             for layer in (2, 1):
                 writer.attention(layer, example, maps[layer - 1][example])

@@ -94,7 +94,8 @@ def test_functions_of_ones_own(folders, change):
 
 
 def test_ways_to_give_a_model(folders, change, tmp_path):
-    """A folder, its name, a loaded model, one below a new head, in half precision, and one that is its reference."""
+    """A folder, its name, a loaded model, one below a new head, in half precision, and one that is
+    its reference."""
     whole = AutoModelForSequenceClassification.from_pretrained(folders["one"])
     before = whole.state_dict()["bert.encoder.layer.0.attention.self.query.weight"].clone()
     for model in (str(folders["one"]), whole, whole.bert):
@@ -125,7 +126,8 @@ def adapter(folders, tmp_path_factory):
 
 
 def test_an_adapter_is_compared_with_its_base(folders, adapter, tmp_path, monkeypatch):
-    """In a folder, loaded, inside a loaded model, and on the hub: as what PEFT merges, saved as a model."""
+    """In a folder, loaded, inside a loaded model, and on the hub: as what PEFT merges, saved as a
+    model."""
     folder, whole = adapter
     inside = AutoModelForSequenceClassification.from_pretrained(folders["base"])
     inside.load_adapter(str(folder))
@@ -153,7 +155,8 @@ def test_a_tokenizer_that_is_code_is_named(folders):
 
 
 def test_names_on_the_hub(folders, change, tmp_path, monkeypatch):
-    """A name on the hub gives a folder, or a loaded model's tokenizer; one that does not answer is refused."""
+    """A name on the hub gives a folder, or a loaded model's tokenizer; one that does not answer is
+    refused."""
     asked, commit = [], "0123456789" * 4
 
     def snapshot(name, revision=None, **_):

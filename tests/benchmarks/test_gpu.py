@@ -53,4 +53,6 @@ def test_a_difference_beyond_its_bound_is_reported(gpu, tmp_path, monkeypatch, p
     write_tsv(tmp_path / "agreement.tsv", pd.DataFrame(gpu.agreement(bench)))
     good, sentence = gpu.judgement(tmp_path)
     assert good == within
-    assert ("1 of 2" in sentence and "trained/steps.tsv (large, float32)" in sentence) == (not within)
+    assert ("1 of 2" in sentence and "trained/steps.tsv (large, float32)" in sentence) == (
+        not within
+    )

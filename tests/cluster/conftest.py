@@ -47,7 +47,9 @@ def copy_reduced(copy_project):
         config = merge(project.config, TINY)
         for paper, figures in config["figures"].items():
             kept = REDUCED["figures"].get(paper, {})
-            config["figures"][paper] = {item: figures[item] if item in kept else None for item in figures}
+            config["figures"][paper] = {
+                item: figures[item] if item in kept else None for item in figures
+            }
         project.config = merge(config, REDUCED)
         return project
 
@@ -63,7 +65,8 @@ def undisturbed(copy_reduced):
 
 
 class Interrupted(Project):
-    """A copy of a finished project that lacks one training run, and a snakemake that is to be disturbed."""
+    """A copy of a finished project that lacks one training run, and a snakemake that is to be
+    disturbed."""
 
     def __init__(self, finished: Project, folder: Path):
         shutil.copytree(finished.folder, folder, symlinks=True, dirs_exist_ok=True)
@@ -77,7 +80,9 @@ class Interrupted(Project):
         self.arguments = (*arguments, f"{RUN}/scores.json")
         command = [sys.executable, "-m", "snakemake", *self.arguments]
         with open(self.printed, "w") as printed:
-            self.driver = subprocess.Popen(command, cwd=self.folder, stdout=printed, stderr=subprocess.STDOUT)
+            self.driver = subprocess.Popen(
+                command, cwd=self.folder, stdout=printed, stderr=subprocess.STDOUT
+            )
 
     def wait_for(self, path: str) -> None:
         while not (self.folder / path).exists():
@@ -85,12 +90,15 @@ class Interrupted(Project):
             time.sleep(0.05)
 
     def train(self, *arguments: str) -> None:
-        """Call snakemake for the run; return when it is being trained and has saved a checkpoint."""
+        """Call snakemake for the run; return when it is being trained and has saved a
+        checkpoint."""
         self.start(*arguments)
         self.wait_for(f"{RUN}/.checkpoint")
 
     def wait(self) -> int:
-        return self.driver.wait(900)  # Slurm looks at times twice a minute, and machines may be busy
+        return self.driver.wait(
+            900
+        )  # Slurm looks at times twice a minute, and machines may be busy
 
     def kill_driver(self) -> None:
         self.driver.kill()
@@ -109,8 +117,11 @@ class Interrupted(Project):
             for process in psutil.process_iter(["name", "cmdline", "cwd"])
             if process.info["cwd"] == os.path.realpath(self.folder)
             and (
-                process.info["name"] == "finetune"  # a fork, which has the command of what it was forked from
-                or any(argument.endswith(".finetune.py") for argument in process.info["cmdline"] or [])
+                process.info["name"]
+                == "finetune"  # a fork, which has the command of what it was forked from
+                or any(
+                    argument.endswith(".finetune.py") for argument in process.info["cmdline"] or []
+                )
             )
         ]
 
@@ -120,7 +131,8 @@ class Interrupted(Project):
 
 @pytest.fixture
 def assert_undisturbed(undisturbed):
-    """The run went on from a checkpoint, and its files are those of a run that nothing disturbed."""
+    """The run went on from a checkpoint, and its files are those of a run that nothing
+    disturbed."""
 
     def check(project: Interrupted) -> None:
         assert "resuming after step" in project.log()
@@ -133,4 +145,6 @@ def assert_undisturbed(undisturbed):
 
 
 def tables(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.tsv"))}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.tsv"))
+    }

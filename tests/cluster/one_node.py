@@ -61,7 +61,9 @@ class OneNode:
             self._start("slurmctld", "-D")
             self._until(lambda: "UP" in self.run("scontrol", "ping"), "slurmctld")
             self._start("slurmd", "-D")
-            self._until(lambda: re.search("idle|mix", self.run("sinfo", "-h", "-o", "%T")), "slurmd")
+            self._until(
+                lambda: re.search("idle|mix", self.run("sinfo", "-h", "-o", "%T")), "slurmd"
+            )
         except BaseException:
             self.__exit__()
             raise

@@ -1,4 +1,5 @@
-"""What disturbs a run costs time, nothing else: the same command again goes on from the last checkpoint."""
+"""What disturbs a run costs time, nothing else: the same command again goes on from the last
+checkpoint."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""Through --profile slurm: the demo at reduced size as a local run makes it, and training that is disturbed."""
+"""Through --profile slurm: the demo at reduced size as a local run makes it, and training that is
+disturbed."""
 
 import re
 import time
@@ -44,7 +45,8 @@ def driver_dies(slurm, project):
 
 @pytest.fixture(scope="module")
 def after(slurm, copy_reduced, undisturbed, tmp_path_factory):
-    """The project that each of these has left; they run all at once, as they mostly wait for Slurm."""
+    """The project that each of these has left; they run all at once, as they mostly wait for
+    Slurm."""
     folder = tmp_path_factory.mktemp("faults")
     faults = (cancelled, out_of_time, driver_dies)
     projects = {fault: Interrupted(undisturbed, folder / fault.__name__) for fault in faults}
@@ -98,7 +100,9 @@ def test_never_more_gpus_at_once_than_there_are(on_slurm):
         for job in on_slurm.jobs
         if "TresPerJob" in job
     ]
-    assert max(sum(start <= moment < end for start, end in holding) for moment, _ in holding) <= GPUS
+    assert (
+        max(sum(start <= moment < end for start, end in holding) for moment, _ in holding) <= GPUS
+    )
 
 
 @pytest.mark.parametrize(("fault", "state"), [(cancelled, "CANCELLED"), (out_of_time, "TIMEOUT")])
@@ -123,5 +127,7 @@ def jobs(slurm, project) -> list[dict]:
 def running(slurm, project) -> str:
     """The id of its job that is not over yet."""
     return "".join(
-        job["JobId"] for job in jobs(slurm, project) if job["JobState"] in ("RUNNING", "COMPLETING")
+        job["JobId"]
+        for job in jobs(slurm, project)
+        if job["JobState"] in ("RUNNING", "COMPLETING")
     )

@@ -1,5 +1,6 @@
-"""`python cluster_jobs.py PROFILE... -- KEY=VALUE...`: what these profiles would hand to sbatch for every rule, at attempts 1
-and 2, as JSON. A process of its own, as parsing a workflow changes the environment."""
+"""`python cluster_jobs.py PROFILE... -- KEY=VALUE...`: what these profiles would hand to sbatch
+for every rule, at attempts 1 and 2, as JSON. A process of its own, as parsing a workflow changes
+the environment."""
 
 import json
 import sys
@@ -31,7 +32,9 @@ NEVER = ("vocabulary", "pretrain")
 
 
 def submitted(rule, attempt, partitions):
-    wildcards = {name: (WILDCARDS | OF_RULE.get(rule.name, {}))[name] for name in rule.wildcard_names}
+    wildcards = {
+        name: (WILDCARDS | OF_RULE.get(rule.name, {}))[name] for name in rule.wildcard_names
+    }
     resources = rule.expand_resources(Wildcards(fromdict=wildcards), [], attempt)
     job = SimpleNamespace(name=rule.name, resources=resources, threads=resources._cores)
     account = f"-A {resources.get('slurm_account')}"
@@ -45,7 +48,9 @@ def main(profiles, config):
     arguments = [word for profile in profiles for word in ("--profile", profile)]
     sys.argv = ["snakemake", *arguments]
     args = cli.parse_args([*arguments, "figures/all"])[1]
-    partitions = read_partition_file(args.slurm_partition_config) if args.slurm_partition_config else []
+    partitions = (
+        read_partition_file(args.slurm_partition_config) if args.slurm_partition_config else []
+    )
     with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
         workflow = api.workflow(
             # As `snakemake` itself hands them over.

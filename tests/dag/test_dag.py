@@ -35,7 +35,9 @@ FEW = {
         "figure3": {"models": ["rte@cased"]},
         **dict.fromkeys(["schemes", "figure5"], COLA),
     },
-    "hao2020": dict.fromkeys(["similarity", *(f"figure{number}" for number in range(1, 8))], LARGE),
+    "hao2020": dict.fromkeys(
+        ["similarity", *(f"figure{number}" for number in range(1, 8))], LARGE
+    ),
     "merchant2020": {
         **dict.fromkeys(["table1", "figure1", "figure2", "appendix_b"], PROBED),
         "figure3": MNLI,
@@ -57,8 +59,9 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
         "grounded": ["rte+cola@cased"],
     }
     jobs = project.jobs()
-    # Of two pretraining runs: MRPC, MNLI and Dep, MNLI by LoRA, and from random weights, which are drawn once. Of two seeds: two
-    # tasks of Hao et al., and two of College, alone and after the other.
+    # Of two pretraining runs: MRPC, MNLI and Dep, MNLI by LoRA, and from random weights, which are
+    # drawn once. Of two seeds: two tasks of Hao et al., and two of College, alone and after the
+    # other.
     assert jobs["finetune"] == 3 * 2 + 2 + 1 + 2 * 2 + (2 + 2) * 2
     assert jobs["pretrain"] == 2 + 1 + 1
     # MNLI after four shares of its steps, one job a replicate.
@@ -70,7 +73,8 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
         2,
         4 + 1,
     )
-    # MNLI of two checkpoints, with noise of two sizes in two runs of each; after four shares, with noise of one.
+    # MNLI of two checkpoints, with noise of two sizes in two runs of each; after four shares, with
+    # noise of one.
     assert jobs["noise"] == 2 * 2 * 2 + 4 * 2
     two, noise = ("cosine_padded", "restored", "spectra"), 2
     assert {name: jobs[name] for name in two} == dict.fromkeys(two, 2)
@@ -82,7 +86,8 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     assert (jobs["forgetting"], jobs["grounding"]) == (1, 1)
     # Merchant's two, MNLI by LoRA, and its four snapshots, each with noise.
     assert jobs["rsa"] == 2 + 1 + 2 * 4 + noise
-    # Hao: with the parent, between seeds, and a pair of tasks. MNLI and its snapshots; by LoRA for JS.
+    # Hao: with the parent, between seeds, and a pair of tasks. MNLI and its snapshots; by LoRA for
+    # JS.
     assert jobs["js"] == 2 + 2 + 1 + 1 + 2 * 4 + 1 + 2 * noise
     assert jobs["svcca"] == 2 + 2 + 1 + 1 + 2 * 4 + 1 + noise  # one of the whole change
     # Base, randomized, and Merchant's two; a row of the sweeps is one job a replicate.
@@ -90,13 +95,16 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     assert (jobs["mdl"], jobs["structural_probes"]) == (1 + 2, 1 + 2)
     # One classifier for all tasks, one job a task.
     assert (jobs["pattern_sheet"], jobs["pattern_classifier"], jobs["patterns"]) == (1, 1, 2)
-    # Freezing; RTE's layers re-initialised, CoLA's by three schemes; heads of two layers, and the seeds beside them.
+    # Freezing; RTE's layers re-initialised, CoLA's by three schemes; heads of two layers, and the
+    # seeds beside them.
     assert jobs["sweep"] == (1 + 1 + 3 + 2 + 1) * 2
     assert (jobs["sweep_table"], jobs["reinit_heads"]) == (1 + 1 + 3, 1)
     assert jobs["figure"] == sum(map(len, FEW.values()))
 
 
-def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(project, planned):
+def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_before(
+    project, planned
+):
     jobs = project.jobs()
     assert jobs == counted(planned)
     assert jobs["figure"] == len(FIGURES)
@@ -121,7 +129,8 @@ FETCHING = {"dataset", "checkpoint", "corpus"}
 
 
 def assert_data_all_fetches_the_same(project, jobs, *arguments):
-    """Assert that data/all fetches what these jobs fetch; `world` makes what demo's data sets are read from."""
+    """Assert that data/all fetches what these jobs fetch; `world` makes what demo's data sets are
+    read from."""
     needed = {rule: number for rule, number in jobs.items() if rule in FETCHING | {"world"}}
     assert project.jobs("data/all", *arguments) == needed | {"data/all": 1}
 
@@ -139,7 +148,9 @@ def test_what_no_figure_needs_is_not_fetched(copy_project):
 
 
 def test_stages_are_shared_by_the_chains_that_begin_with_them(project):
-    jobs = project.reruns("results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv")
+    jobs = project.reruns(
+        "results/scores/wnli+rte+cola@cased.tsv", "results/losses/wnli+rte@cased.tsv"
+    )
     chain = ["wnli@cased", "wnli+rte@cased", "wnli+rte+cola@cased"]
     assert {job for job in jobs if job.startswith("finetune")} == {
         f"finetune model={model}, init=1, seed={seed}" for model in chain for seed in (1, 2)
@@ -201,21 +212,27 @@ def test_gpu_rules_ask_for_one_gpu(planned):
 def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(planned):
     # Without its data a model would wait for every pretraining.
     order = ("pretrain", "finetune", "activations", "js", "figure", "dataset")
-    jobs = [next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order]
+    jobs = [
+        next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order
+    ]
     priorities = [int(re.search(r"priority: (\d+)", job)[1]) for job in jobs]
     assert priorities == sorted(set(priorities))
 
 
 def test_a_mirror_that_lacks_a_file_is_named_before_anything_runs(project, tmp_path):
     data = f"data={{source: mirror, mirror: {tmp_path}}}"
-    printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False)
+    printed = project.snakemake(
+        "results/rsa/rte_vs_base.tsv", "--dry-run", "--config", data, check=False
+    )
     assert f"{tmp_path} has none of glue/RTE/train.tsv" in printed
 
 
 def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
     config = ["scale=small", f"data={{source: mirror, mirror: {tmp_path}}}", "bases={base: {checkpoints: [{path: /nowhere}]}}"]  # fmt: skip
     lacking = ["none of glue/RTE/train.tsv", "none of glue/RTE/dev.tsv", "squad/train-v1.1.json", "gum.tar.xz", "bases.base.checkpoints: "]  # fmt: skip
-    printed = project.snakemake("results/rsa/rte_vs_base.tsv", "--dry-run", "--config", *config, check=False)
+    printed = project.snakemake(
+        "results/rsa/rte_vs_base.tsv", "--dry-run", "--config", *config, check=False
+    )
     assert not [words for words in lacking if words not in printed]
 
 
@@ -229,7 +246,9 @@ def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
     ],
 )  # fmt: skip
 def test_what_only_the_rules_know_gets_a_sentence(project, config, sentence):
-    assert sentence in project.snakemake("results/mdl/mnli.tsv", "-n", "--config", *config, check=False)
+    assert sentence in project.snakemake(
+        "results/mdl/mnli.tsv", "-n", "--config", *config, check=False
+    )
 
 
 def test_ones_own_files_may_not_lie_where_jobs_write(project):
@@ -257,7 +276,9 @@ def test_a_line_that_is_not_yaml_is_named(copy_project):
     experiments = project.folder / "config/experiments.yaml"
     lines = experiments.read_text().splitlines()
     experiments.write_text("\n".join([*lines[:9], "scale: small: paper", *lines[9:]]))
-    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake("-n", check=False)
+    assert "config/experiments.yaml, line 10: this is not YAML" in project.snakemake(
+        "-n", check=False
+    )
 
 
 def test_a_key_that_stands_twice_is_named(project, tmp_path):
@@ -305,5 +326,7 @@ def test_lint(project):
 )
 def test_style(command):
     program = Path(sys.executable).with_name(command[0])
-    done = subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

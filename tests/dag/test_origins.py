@@ -1,7 +1,7 @@
 """What one configuration made never passes for another's.
 
-Every script is replaced by one that writes a digest of all that its job is made from, so equal bytes mean equal origins,
-and a run takes seconds. The oracle is a fresh folder.
+Every script is replaced by one that writes a digest of all that its job is made from, so equal
+bytes mean equal origins, and a run takes seconds. The oracle is a fresh folder.
 """
 
 import os

@@ -32,7 +32,9 @@ def parse(monkeypatch):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A user's copy of the example."""
-    return shutil.copytree(ROOT / "profiles/site-example", tmp_path_factory.mktemp("home") / "mysite")
+    return shutil.copytree(
+        ROOT / "profiles/site-example", tmp_path_factory.mktemp("home") / "mysite"
+    )
 
 
 def test_the_default_profile_gives_cores_and_gpus(parse):
@@ -118,7 +120,10 @@ def test_a_gpu_job_goes_to_a_gpu_partition(submissions):
     first = submissions["finetune"][0]
     assert first == first | {"-p": "gpu", "--gpus": "1", "-A": "myaccount", "--cpus-per-task": "8"}
     first = submissions["rsa"][0]
-    assert first == first | {"-p": "cpu", "-A": "myaccount", "--cpus-per-task": "4"} and "--gpus" not in first
+    assert (
+        first == first | {"-p": "cpu", "-A": "myaccount", "--cpus-per-task": "4"}
+        and "--gpus" not in first
+    )
 
 
 def test_the_login_node_downloads_and_reads_no_corpus(submissions):
@@ -151,7 +156,10 @@ def third_party(scripts):
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     names = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
     names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    return {name.partition(".")[0] for name in names} - {*sys.stdlib_module_names, *codegraph.PACKAGES}
+    return {name.partition(".")[0] for name in names} - {
+        *sys.stdlib_module_names,
+        *codegraph.PACKAGES,
+    }
 
 
 def test_each_environment_has_what_its_scripts_import():
@@ -167,7 +175,9 @@ def test_each_environment_has_what_its_scripts_import():
 
 def test_the_container_installs_the_pinned_versions():
     recipe = (ROOT / "envs/bertshift.def").read_text()
-    assert re.search(r"^%files\n +requirements.txt (\S+)\n(?:.*\n)*%post\n.* -r \1$", recipe, re.MULTILINE)
+    assert re.search(
+        r"^%files\n +requirements.txt (\S+)\n(?:.*\n)*%post\n.* -r \1$", recipe, re.MULTILINE
+    )
     assert f"From: python:{environments.PYTHON}-slim" in recipe
 
 
@@ -200,10 +210,17 @@ def test_rules_run_in_the_conda_environment(copy_project, tmp_path, monkeypatch)
     monkeypatch.setenv("PATH", str(bin), prepend=os.pathsep)
     project.snakemake("results/world/README.txt", "--sdm", "conda")
     # No file beside it is named: Snakemake hands over a copy, elsewhere.
-    assert (tmp_path / "asked.yaml").read_text() == (project.folder / "envs/compute.yaml").read_text()
+    assert (tmp_path / "asked.yaml").read_text() == (
+        project.folder / "envs/compute.yaml"
+    ).read_text()
     assert "world.py" in (tmp_path / "ran").read_text()
 
 
 def test_a_container_that_is_not_built_is_a_sentence(copy_project):
-    printed = copy_project().snakemake("figures/all", "--dry-run", "--sdm", "apptainer", check=False)
-    assert "envs/bertshift.sif does not exist; build it first: apptainer build envs/bertshift.sif" in printed
+    printed = copy_project().snakemake(
+        "figures/all", "--dry-run", "--sdm", "apptainer", check=False
+    )
+    assert (
+        "envs/bertshift.sif does not exist; build it first: apptainer build envs/bertshift.sif"
+        in printed
+    )

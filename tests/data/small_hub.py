@@ -1,4 +1,5 @@
-"""A hub on localhost: the endpoints that downloads of data sets and models ask for, and ways to misbehave."""
+"""A hub on localhost: the endpoints that downloads of data sets and models ask for, and ways to
+misbehave."""
 
 import hashlib
 import io
@@ -17,7 +18,9 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
 BUSY = "5" * 40  # a revision for which every answer is status 500
 
 
-def parquet_file(columns: Mapping[str, list] | pa.Table, row_group_size: int | None = None) -> bytes:
+def parquet_file(
+    columns: Mapping[str, list] | pa.Table, row_group_size: int | None = None
+) -> bytes:
     sink = io.BytesIO()
     table = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
     parquet.write_table(table, sink, row_group_size=row_group_size)
@@ -25,10 +28,11 @@ def parquet_file(columns: Mapping[str, list] | pa.Table, row_group_size: int | N
 
 
 class SmallHub:
-    """`repositories` maps an id to {path: content}, its commit REVISION; `faults` an id to what is wrong with its data files.
-    `pages` are files at addresses of their own, by path.
+    """`repositories` maps an id to {path: content}, its commit REVISION; `faults` an id to what is
+    wrong with its data files. `pages` are files at addresses of their own, by path.
 
-    Faults: drop (the connection breaks midway), drop once (in the first answer only), html (a page with status 200), error (status 500), flipped (one bit differs).
+    Faults: drop (the connection breaks midway), drop once (in the first answer only), html (a page
+    with status 200), error (status 500), flipped (one bit differs).
     """
 
     def __init__(
@@ -37,7 +41,9 @@ class SmallHub:
         faults: Mapping[str, str] | None = None,
         port: int = 0,
     ):
-        self.commits = {repository: {REVISION: files} for repository, files in repositories.items()}
+        self.commits = {
+            repository: {REVISION: files} for repository, files in repositories.items()
+        }
         self.branches = {repository: {"main": REVISION} for repository in repositories}
         self.faults, self.requests = faults or {}, Counter()
         self.pages: dict[str, bytes] = {}
@@ -72,7 +78,9 @@ class SmallHub:
         self.server.shutdown()
         self.server.server_close()
 
-    def push(self, repository: str, commit: str, files: Mapping[str, bytes], branch: str = "main") -> None:
+    def push(
+        self, repository: str, commit: str, files: Mapping[str, bytes], branch: str = "main"
+    ) -> None:
         """A new newest commit: what `branch` is from now on."""
         self.commits.setdefault(repository, {})[commit] = files
         self.branches.setdefault(repository, {})[branch] = commit
@@ -83,7 +91,8 @@ class SmallHub:
             return self.send(request, 200, self.pages[path], {}, body)
         resolve = re.fullmatch(r"/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
         api = re.fullmatch(
-            r"/api/(?:datasets|models)/([^/]+/[^/]+)/(revision|tree|paths-info)/([^/]+)/?(.*)", path
+            r"/api/(?:datasets|models)/([^/]+/[^/]+)/(revision|tree|paths-info)/([^/]+)/?(.*)",
+            path,
         )
         repository, revision = (
             (resolve or api).group(1, 2 if resolve else 3) if resolve or api else (None, None)
@@ -103,16 +112,27 @@ class SmallHub:
         files = self.commits[repository][revision]
         if what == "revision":
             siblings = [{"rfilename": path} for path in files]
-            answer = {"_id": "0", "id": repository, "sha": revision, "siblings": siblings, "private": False}
+            answer = {
+                "_id": "0",
+                "id": repository,
+                "sha": revision,
+                "siblings": siblings,
+                "private": False,
+            }
         elif what == "paths-info":
             asked = parse_qs(request.posted.decode())["paths"]
             answer = [_entry(path, files[path]) for path in asked if path in files]
         else:
             inside = [path for path in files if path.startswith(folder)]
             folders = {path.rpartition("/")[0] for path in inside} - {"", folder}
-            answer = [{"type": "directory", "path": path, "oid": "0", "size": 0} for path in sorted(folders)]
+            answer = [
+                {"type": "directory", "path": path, "oid": "0", "size": 0}
+                for path in sorted(folders)
+            ]
             answer += [_entry(path, files[path]) for path in inside]
-        self.send(request, 200, json.dumps(answer).encode(), {"Content-Type": "application/json"}, body)
+        self.send(
+            request, 200, json.dumps(answer).encode(), {"Content-Type": "application/json"}, body
+        )
 
     def send_file(self, request, repository, revision, path, body):
         content = self.commits[repository][revision].get(path)
@@ -137,11 +157,20 @@ class SmallHub:
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("Range", ""))
         if wanted and body:
             first, last = int(wanted[1]), int(wanted[2] or len(content) - 1)
-            headers["Content-Range"] = f"bytes {first}-{min(last, len(content) - 1)}/{len(content)}"
+            headers["Content-Range"] = (
+                f"bytes {first}-{min(last, len(content) - 1)}/{len(content)}"
+            )
             status, content = 206, content[first : last + 1]
         if fault == "drop":
             request.close_connection = True
-            self.send(request, status, content[: len(content) // 2], headers, body, announced=len(content))
+            self.send(
+                request,
+                status,
+                content[: len(content) // 2],
+                headers,
+                body,
+                announced=len(content),
+            )
         else:
             self.send(request, status, content, headers, body)
 
@@ -149,7 +178,9 @@ class SmallHub:
         request.send_response(status)
         for key, value in headers.items():
             request.send_header(key, value)
-        request.send_header("Content-Length", str(len(content) if announced is None else announced))
+        request.send_header(
+            "Content-Length", str(len(content) if announced is None else announced)
+        )
         request.end_headers()
         if body:
             request.wfile.write(content)

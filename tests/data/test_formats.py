@@ -15,7 +15,9 @@ CASES = yaml.safe_load(Path(__file__).with_name("formats.yaml").read_text(encodi
 def read(case, folder):
     path, text = folder / "train.tsv", case["text"]
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    rows, counts = import_module(f"bertshift.data.{case['reader']}").read(path, case.get("spec", {}))
+    rows, counts = import_module(f"bertshift.data.{case['reader']}").read(
+        path, case.get("spec", {})
+    )
     return list(rows), +counts
 
 

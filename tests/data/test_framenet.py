@@ -13,7 +13,8 @@ from bertshift.data.edges import archive as archive_of_edges
 from bertshift.data.relations import prepare_relations, read_relations
 from bertshift.errors import UserError
 
-# Frames Motion, which has a core set, and Mood; lexical units with the same nine sentences, of which one has no file.
+# Frames Motion, which has a core set, and Mood; lexical units with the same nine sentences, of
+# which one has no file.
 MADE = Path(__file__).with_name("framenet")
 CHOSEN = ["The old dog was slowly moving .", "Dogs , it seems , like moving ."]
 LEFT_OUT = {

@@ -1,4 +1,5 @@
-"""The hub client against a small hub on localhost that serves made data and misbehaves on purpose."""
+"""The hub client against a small hub on localhost that serves made data and misbehaves on
+purpose."""
 
 import json
 import os
@@ -17,8 +18,8 @@ from bertshift.errors import UserError
 ROOT = Path(__file__).parents[2]
 CATALOGUE = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text(encoding="utf-8"))
 
-# The hub's address is read when its client is imported, hence a process of its own; one for all cases, as it
-# takes seconds to start. Waiting is cut short, not left out.
+# The hub's address is read when its client is imported, hence a process of its own; one for all
+# cases, as it takes seconds to start. Waiting is cut short, not left out.
 CLIENT = """
 import json, sys, time
 from pathlib import Path
@@ -58,7 +59,10 @@ def glue(rows: int, first: str = "sentence1") -> bytes:
 
 
 def repository(train: bytes, dev: bytes, features: str = CLASSES) -> dict[str, bytes]:
-    files = {"rte/train-00000-of-00001.parquet": train, "rte/validation-00000-of-00001.parquet": dev}
+    files = {
+        "rte/train-00000-of-00001.parquet": train,
+        "rte/validation-00000-of-00001.parquet": dev,
+    }
     return {"README.md": card("rte", ["train", "validation"], features), **files}
 
 
@@ -71,7 +75,12 @@ def tree(heads: list) -> bytes:
 def questions() -> bytes:
     answers = [{"text": ["cat"], "answer_start": [4]}, {"text": [], "answer_start": []}]
     return parquet_file(
-        {"id": ["a", "b"], "question": ["Who?"] * 2, "context": ["the cat"] * 2, "answers": answers}
+        {
+            "id": ["a", "b"],
+            "question": ["Who?"] * 2,
+            "context": ["the cat"] * 2,
+            "answers": answers,
+        }
     )
 
 
@@ -89,22 +98,31 @@ def outcome(tmp_path_factory):
     """(folder, what each case said): None where it succeeded, else the sentence for the user."""
     folder = tmp_path_factory.mktemp("hub")
     good = repository(glue(4), glue(2))
-    articles = [f"Article {i} tells of one thing. It tells of another thing too." for i in range(50)]
+    articles = [
+        f"Article {i} tells of one thing. It tells of another thing too." for i in range(50)
+    ]
     ewt = {f"en_ewt/{split}-0.parquet": tree(["2", "0"]) for split in ("train", "dev", "test")}
     repositories = {fault.replace(" ", "-"): good for fault in FAULTS} | {
         "good": good,
         "card": repository(glue(4, first="premise"), glue(2)),
         "empty": repository(glue(4), glue(0)),
         "ewt": {"README.md": card("en_ewt", ["train", "dev", "test"]), **ewt},
-        "squad2": {"README.md": b"", "train-0.parquet": questions(), "validation-0.parquet": questions()},
+        "squad2": {
+            "README.md": b"",
+            "train-0.parquet": questions(),
+            "validation-0.parquet": questions(),
+        },
         "wikipedia": {
             "README.md": card("20231101.en", ["train"]),
-            "20231101.en/train-00000-of-00041.parquet": parquet_file({"text": articles}, row_group_size=10),
+            "20231101.en/train-00000-of-00041.parquet": parquet_file(
+                {"text": articles}, row_group_size=10
+            ),
             "20231101.en/train-00001-of-00041.parquet": b"never asked for",
         },
     }
     cases = {
-        name: case("rte", name.replace(" ", "-")) for name in (*FAULTS, "good", "card", "empty", "absent")
+        name: case("rte", name.replace(" ", "-"))
+        for name in (*FAULTS, "good", "card", "empty", "absent")
     }
     cases |= {name: case("rte", "good", revision=revision) for name, revision in REVISIONS.items()}
     cases |= {"config": case("rte", "good", name="ret"),
@@ -124,14 +142,23 @@ def outcome(tmp_path_factory):
 
 
 def rows(folder: Path, case: str) -> list[dict]:
-    return [json.loads(line) for line in (folder / case / "examples.jsonl").read_text().split("\n") if line]
+    return [
+        json.loads(line)
+        for line in (folder / case / "examples.jsonl").read_text().split("\n")
+        if line
+    ]
 
 
 def test_good_data_become_the_same_form(outcome):
     folder, said, _ = outcome
     assert said["good"] is None
     texts = dict.fromkeys(("text_a", "text_b"), 'He said "0".\u2028')
-    assert rows(folder, "good")[4] == {"id": "dev-0", "split": "dev", **texts, "label": "entailment"}
+    assert rows(folder, "good")[4] == {
+        "id": "dev-0",
+        "split": "dev",
+        **texts,
+        "label": "entailment",
+    }
     sidecar = json.loads((folder / "good" / "dataset.json").read_text())
     assert sidecar["source"] == f"hub:made/good@{REVISION}" and sidecar["revision"] == REVISION
     assert sidecar["rows"] == {"train": 4, "dev": 2}
@@ -184,7 +211,8 @@ def test_a_broken_connection_is_taken_up_again(outcome):
 
 
 class Breaking:
-    """A stream of numbers whose connection breaks after every second one, as often as `faults` says."""
+    """A stream of numbers whose connection breaks after every second one, as often as `faults`
+    says."""
 
     def __init__(self, faults: int, start: int = 0, end: int = 9, left: list | None = None):
         self.left = [None] * faults if left is None else left

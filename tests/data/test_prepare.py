@@ -48,7 +48,9 @@ def test_prepared_form(small_mirror, tmp_path):
     assert read_examples(once, "dev")[0] == first
     sidecar = read_sidecar(once)
     assert sidecar["source"] == "mirror:glue/RTE/train.tsv,glue/RTE/dev.tsv"
-    assert sidecar["source_sha256"]["glue/RTE/dev.tsv"] == sha256(small_mirror / "glue/RTE/dev.tsv")
+    assert sidecar["source_sha256"]["glue/RTE/dev.tsv"] == sha256(
+        small_mirror / "glue/RTE/dev.tsv"
+    )
     assert sidecar["examples_sha256"] == sha256(once / "examples.jsonl")
     assert sidecar["rows"] == {"train": 2, "dev": 2}
     assert sidecar["complete"] == {"train": True, "dev": False}
@@ -92,4 +94,6 @@ def test_repeated_ids_are_told_apart(tmp_path):
     spec = CATALOGUE["squad"] | {"mirror": {"dev": ["missing.json", "squad.json"]}}
     prepare_from_mirror("squad", spec, tmp_path, tmp_path / "out")
     assert [row["id"] for row in read_examples(tmp_path / "out", "dev")] == ["q", "q#2"]
-    assert read_sidecar(tmp_path / "out")["irregular"] == {"dev": {"repeated ids, numbered apart": 1}}
+    assert read_sidecar(tmp_path / "out")["irregular"] == {
+        "dev": {"repeated ids, numbered apart": 1}
+    }

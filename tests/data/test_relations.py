@@ -19,7 +19,11 @@ def test_lines_get_ids_and_a_sidecar(tmp_path):
     assert prepared(tmp_path, [ROW, ROW | {"id": "x"}]) == [{"id": "0"} | ROW, ROW | {"id": "x"}]
     sidecar = read_json(tmp_path / "out/relations.json")
     assert sidecar["source_sha256"] == {"mine.jsonl": sha256(tmp_path / "mine.jsonl")}
-    assert (sidecar["sentences"], sidecar["arguments"], sidecar["licence"]) == (2, 2, "as its owner says")
+    assert (sidecar["sentences"], sidecar["arguments"], sidecar["licence"]) == (
+        2,
+        2,
+        "as its owner says",
+    )
     prepared(tmp_path, [ROW], "world")
     sidecar = read_json(tmp_path / "out/relations.json")
     assert sidecar["licence"] == "generated" and sidecar["data"] == "mine 1 sentences (generated)"
@@ -45,14 +49,20 @@ LINES = """
 
 @pytest.mark.parametrize("line", LINES.split("\n")[1:-1])
 def test_a_line_that_is_no_row_is_named(tmp_path, line):
-    (tmp_path / "mine.jsonl").write_bytes(json.dumps(ROW).encode() + b"\n" + line.encode("latin-1") + b"\n")
-    with pytest.raises(UserError, match=r"mine.jsonl(:2 (is not|has half)|: sentence .* does not mark)"):
+    (tmp_path / "mine.jsonl").write_bytes(
+        json.dumps(ROW).encode() + b"\n" + line.encode("latin-1") + b"\n"
+    )
+    with pytest.raises(
+        UserError, match=r"mine.jsonl(:2 (is not|has half)|: sentence .* does not mark)"
+    ):
         prepare_relations(tmp_path / "mine.jsonl", tmp_path / "out", "mirror")
 
 
 def table(tmp_path, *rows):
     header = "id\tsentence\ttarget_start\ttarget_end\tlink_spans_json"
-    (tmp_path / "list.tsv").write_text("\n".join([header, *map("\t".join, rows), ""]), encoding="utf-8")
+    (tmp_path / "list.tsv").write_text(
+        "\n".join([header, *map("\t".join, rows), ""]), encoding="utf-8"
+    )
     prepare_relations(tmp_path / "list.tsv", tmp_path / "out", "mirror")
     return read_relations(tmp_path / "out")
 

@@ -16,7 +16,12 @@ CONFIG = {
     "bases": {"base": BASE},
     "stimuli": {
         "wiki": {"dataset": "wikipedia", "form": "sentences", "split": "text"},
-        "wiki_like_mnli": {"dataset": "wikipedia", "form": "like", "split": "text", "like": "mnli"},
+        "wiki_like_mnli": {
+            "dataset": "wikipedia",
+            "form": "like",
+            "split": "text",
+            "like": "mnli",
+        },
         "mnli_train": {"dataset": "mnli", "form": "inputs", "split": "train"},
     },
     "analyses": {
@@ -61,18 +66,24 @@ TEXT = [
 
 
 def test_pairs_are_consecutive_sentences_of_one_document():
-    rows = draw_stimuli("wiki_pair", {"wikipedia": TEXT}, {"form": "consecutive_pairs", "number": 99})
+    rows = draw_stimuli(
+        "wiki_pair", {"wikipedia": TEXT}, {"form": "consecutive_pairs", "number": 99}
+    )
     assert [row["id"] for row in rows] == ["s0.0+s0.1", "s0.3+s0.4", "s1.0+s1.1", "s1.3+s1.4"]
 
 
 def test_text_like_a_task_has_its_lengths_and_stays_within_a_document():
-    inputs = [{"id": f"m{n}", "text_a": "w " * n, "text_b": "v " * 3, "label": "y"} for n in (1, 4, 7)]
+    inputs = [
+        {"id": f"m{n}", "text_a": "w " * n, "text_b": "v " * 3, "label": "y"} for n in (1, 4, 7)
+    ]
     rows = {"wikipedia": TEXT, "mnli": inputs}
     drawn = draw_stimuli("wiki_like_mnli", rows, {"form": "like", "number": 99})
     assert [len(row["text_a"].split()) for row in drawn] == [4, 7, 10]
     assert all("text_b" not in row for row in drawn)
     with pytest.raises(UserError, match="no document is as long"):
-        draw_stimuli("x", rows | {"mnli": [{"id": "m", "text_a": "w " * 99}]}, {"form": "like", "number": 1})
+        draw_stimuli(
+            "x", rows | {"mnli": [{"id": "m", "text_a": "w " * 99}]}, {"form": "like", "number": 1}
+        )
 
 
 def test_the_first_text_alone():

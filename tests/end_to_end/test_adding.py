@@ -1,4 +1,5 @@
-"""A metric, a figure, a variant of names and a task, by the steps that guides name and no others."""
+"""A metric, a figure, a variant of names and a task, by the steps that guides name and no
+others."""
 
 import pytest
 import yaml
@@ -51,7 +52,9 @@ def mine(finished, tmp_path):
         '    "carry": ',
         '    "unpooled": Kind("unpooled", ("unpooled",), "zeroes the pooler"),\n',
     )
-    zeroed = 'case "unpooled":\n                model.pooler.dense.weight.data.zero_()\n            '
+    zeroed = (
+        'case "unpooled":\n                model.pooler.dense.weight.data.zero_()\n            '
+    )
     insert("models/variants.py", 'case "freeze":', zeroed)
 
     config = project.config

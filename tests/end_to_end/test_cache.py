@@ -1,4 +1,5 @@
-"""Two folders that share a cache: the second takes over what the first has made, and no run passes for another."""
+"""Two folders that share a cache: the second takes over what the first has made, and no run passes
+for another."""
 
 from conftest import TINY
 

@@ -32,17 +32,25 @@ def test_every_number_says_what_made_it(finished):
         rows = read_tsv(table)
         assert rows["value"].notna().all()
         assert rows[["scale", "checkpoint", "data"]].notna().all(axis=None)
-        assert rows["data"].str.contains("generated").all() and rows["data"].str.contains("trained on").all()
+        assert (
+            rows["data"].str.contains("generated").all()
+            and rows["data"].str.contains("trained on").all()
+        )
 
 
 def test_every_interval_holds_its_number_and_lies_in_the_range_of_the_measure(finished):
     seen = 0
     for file in (finished.folder / "results").rglob("*.tsv"):
         table = read_tsv(file)
-        if not {"value", "low", "high"} <= {*table} or (known := table[table["low"].notna()]).empty:
+        if (
+            not {"value", "low", "high"} <= {*table}
+            or (known := table[table["low"].notna()]).empty
+        ):
             continue
         low, high = known["low"], known["high"]
-        number = known["delta" if known.get("metric", pd.Series("")).isin(OF_DELTA).any() else "value"]
+        number = known[
+            "delta" if known.get("metric", pd.Series("")).isin(OF_DELTA).any() else "value"
+        ]
         slack = 1e-9 + 1e-9 * number.abs()
         assert ((low <= number + slack) & (number <= high + slack)).all(), file
         if "figures" not in file.parts:  # these have other units
@@ -55,11 +63,16 @@ def test_every_interval_holds_its_number_and_lies_in_the_range_of_the_measure(fi
 def test_every_table_with_provenance_and_every_caption_carries_the_version(finished):
     results, said = finished.folder / "results", version()
     tables = {
-        file: read_tsv(file) for file in results.rglob("*.tsv") if (results / "world") not in file.parents
+        file: read_tsv(file)
+        for file in results.rglob("*.tsv")
+        if (results / "world") not in file.parents
     }
     carried = [table for table in tables.values() if "scale" in table]
     assert len(carried) > 150 and all((table["version"] == said).all() for table in carried)
-    assert all(file.read_text().endswith(f" Drawn by {said}.\n") for file in results.glob("figures/*/*.txt"))
+    assert all(
+        file.read_text().endswith(f" Drawn by {said}.\n")
+        for file in results.glob("figures/*/*.txt")
+    )
     # What has none are logs of training and predictions.
     others = {file.name for file, table in tables.items() if "scale" not in table}
     assert others <= {"steps.tsv", "layers.tsv", "predictions.tsv"}, others
@@ -83,12 +96,15 @@ def test_frozen_layers_are_their_parents(finished):
 
 def test_a_sweep_ends_at_the_plain_model(finished):
     freeze, keep = (
-        read_tsv(finished.folder / f"results/sweeps/{name}.tsv") for name in ("rte.freeze", "dep.keep")
+        read_tsv(finished.folder / f"results/sweeps/{name}.tsv")
+        for name in ("rte.freeze", "dep.keep")
     )
-    assert set(freeze["position"]) == {-2, -1, 0, 1} and set(freeze.query("position == -1")["model"]) == {
-        "rte"
+    assert set(freeze["position"]) == {-2, -1, 0, 1} and set(
+        freeze.query("position == -1")["model"]
+    ) == {"rte"}
+    assert set(keep["position"]) == {0, 1, 2} and set(keep.query("position == 2")["model"]) == {
+        "dep"
     }
-    assert set(keep["position"]) == {0, 1, 2} and set(keep.query("position == 2")["model"]) == {"dep"}
     assert not list((finished.folder / "results/sweeps").rglob("*.safetensors"))
 
 
@@ -98,13 +114,17 @@ def test_a_row_of_heads_holds_what_each_run_alone_would(finished):
     alone = alone.drop(columns=["low", "high"])  # a row keeps no predictions
     row = read_tsv(finished.folder / "results/sweeps/rte@cased.reinitL2/init1_seed1.tsv")
     assert set(row["position"]) == {1, 2}
-    pd.testing.assert_frame_equal(row[row["position"] == 1][alone.columns].reset_index(drop=True), alone)
+    pd.testing.assert_frame_equal(
+        row[row["position"] == 1][alone.columns].reset_index(drop=True), alone
+    )
     folders = [
         finished.folder / path / "init1_seed1"
         for path in ("results/models/rte.reinitL2H1@cased", "results/sweeps/rte@cased.reinitL2")
     ]
     for file in ("predictions.tsv", "steps.tsv", "scores.json"):
-        assert (folders[1] / "rte.reinitL2H1@cased" / file).read_bytes() == (folders[0] / file).read_bytes()
+        assert (folders[1] / "rte.reinitL2H1@cased" / file).read_bytes() == (
+            folders[0] / file
+        ).read_bytes()
     seeds = read_tsv(finished.folder / "results/sweeps/rte@cased.seeds/init1_seed1.tsv")
     assert seeds["seed"].tolist() == [1, 2]
 
@@ -124,11 +144,14 @@ def test_a_second_stage_starts_anew_from_the_weights_of_the_first(finished):
             read_json(models / "rte+mrpc" / run / "recipe.json"),
             read_json(models / "mrpc" / run / "recipe.json"),
         )
-        task = load_task(chain["task"], read_json(finished.folder / "results/data/mrpc/dataset.json"))
+        task = load_task(
+            chain["task"], read_json(finished.folder / "results/data/mrpc/dataset.json")
+        )
         start = starting_model(task, models / "rte" / run, chain["seed"])
         assert chain["start"] == weights_digest(start) and chain["seed"] == alone["seed"]
         rates = [
-            read_tsv(models / name / run / "steps.tsv")["learning_rate"] for name in ("rte+mrpc", "mrpc")
+            read_tsv(models / name / run / "steps.tsv")["learning_rate"]
+            for name in ("rte+mrpc", "mrpc")
         ]
         pd.testing.assert_series_equal(*rates)
 

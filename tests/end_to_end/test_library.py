@@ -1,4 +1,5 @@
-"""`bertshift.compare` on the checkpoints of a finished run: the bytes of the workflow's own tables."""
+"""`bertshift.compare` on the checkpoints of a finished run: the bytes of the workflow's own
+tables."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +43,9 @@ def check_same(results, tokens, folder, measure, model, table):
         (row["text_a"], row["text_b"]) if row.get("text_b") else row["text_a"]
         for row in read_jsonl(results / f"stimuli/{stimuli}.jsonl")
     ]
-    sides = zip(*expected.loc[rows, ["init", "seed", "ref_init"]].drop_duplicates().to_numpy().tolist())
+    sides = zip(
+        *expected.loc[rows, ["init", "seed", "ref_init"]].drop_duplicates().to_numpy().tolist()
+    )
     inits, seeds, parents = sides
     name, reference = model.split("_vs_")
     change = bertshift.compare(

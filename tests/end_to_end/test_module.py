@@ -1,4 +1,5 @@
-"""The workflow in a workflow of somebody else's: as a module with a task of their own, and deployed from a git host."""
+"""The workflow in a workflow of somebody else's: as a module with a task of their own, and
+deployed from a git host."""
 
 import shutil
 import subprocess
@@ -93,7 +94,9 @@ def test_beside_rules_of_their_own(tmp_path):
     log = theirs.snakemake("most.txt", "--cores", "2")
     layer, offline = (theirs.folder / "most.txt").read_text().split()
     assert layer == "2" and offline == "None"
-    assert "rule layers_rsa" in log and (theirs.folder / "logs/rsa/mytask_vs_base.cost.tsv").exists()
+    assert (
+        "rule layers_rsa" in log and (theirs.folder / "logs/rsa/mytask_vs_base.cost.tsv").exists()
+    )
     assert not list(theirs.folder.glob("*.cost.tsv"))
     assert theirs.jobs("most.txt", "--cores", "2") == {}
 

@@ -1,4 +1,5 @@
-"""A finished run becomes an archive, an archive is checked against a rerun, and an unfinished run is refused."""
+"""A finished run becomes an archive, an archive is checked against a rerun, and an unfinished run
+is refused."""
 
 import os
 import subprocess
@@ -25,11 +26,14 @@ def release(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def archived(finished):
-    # What is not the program's, and a file of the configuration under a name that stands there already.
+    # What is not the program's, and a file of the configuration under a name that stands there
+    # already.
     (finished.folder / "config/.env").write_text("TOKEN=opensesame")
     (finished.folder / "mine/config").mkdir(parents=True)
     (finished.folder / "mine/config/experiments.yaml").write_text("threads: {analyse: 1}\n")
-    status, printed = release(finished.folder, "write", "--configfile", "mine/config/experiments.yaml")
+    status, printed = release(
+        finished.folder, "write", "--configfile", "mine/config/experiments.yaml"
+    )
     assert status == 0, printed
     return finished.folder / printed.partition(":")[0]
 
@@ -39,9 +43,13 @@ def test_an_archive_has_all_of_a_run_but_models_activations_and_data(finished, a
         names = set(archive.namelist())
         configuration = yaml.safe_load(archive.read("configuration.yaml"))
     figures = {
-        file.relative_to(finished.folder).as_posix() for file in finished.folder.glob("results/figures/*/*.*")
+        file.relative_to(finished.folder).as_posix()
+        for file in finished.folder.glob("results/figures/*/*.*")
     }
-    assert figures <= names and {TABLE, TABLE.replace(".tsv", ".blocks.npy"), "results/claims.tsv"} <= names
+    assert (
+        figures <= names
+        and {TABLE, TABLE.replace(".tsv", ".blocks.npy"), "results/claims.tsv"} <= names
+    )
     assert {
         "Snakefile",
         "CITATION.cff",
@@ -59,14 +67,18 @@ def test_an_archive_has_all_of_a_run_but_models_activations_and_data(finished, a
 
 def test_the_program_in_an_archive_plans_the_same_run(finished, archived, tmp_path):
     with ZipFile(archived) as archive:
-        archive.extractall(tmp_path, [name for name in archive.namelist() if not name.startswith("results/")])
+        archive.extractall(
+            tmp_path, [name for name in archive.namelist() if not name.startswith("results/")]
+        )
     again = Project(tmp_path).jobs("figures/all")
     assert again == finished.jobs("figures/all", "--forceall") and again["finetune"] > 10
 
 
 def test_verify_says_what_a_rerun_has_otherwise(finished, archived, tmp_path):
     status, printed = release(finished.folder, "verify", str(archived))
-    assert status == 0 and "is intact" in printed and printed.endswith("the same bytes here.\n"), printed
+    assert status == 0 and "is intact" in printed and printed.endswith("the same bytes here.\n"), (
+        printed
+    )
     there, before = finished.folder / TABLE, (finished.folder / TABLE).read_bytes()
     table = read_tsv(there)
     table.loc[0, "value"] -= 0.125
@@ -76,7 +88,8 @@ def test_verify_says_what_a_rerun_has_otherwise(finished, archived, tmp_path):
     finally:
         there.write_bytes(before)
     assert (
-        status == 1 and f"{TABLE} differs: `value` by at most 0.125 in 1 of {len(table)} rows.\n" in printed
+        status == 1
+        and f"{TABLE} differs: `value` by at most 0.125 in 1 of {len(table)} rows.\n" in printed
     )
 
 
@@ -97,14 +110,23 @@ def pixels(file):
         return image.size, image.tobytes()
 
 
-def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(finished, archived, tmp_path):
+def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(
+    finished, archived, tmp_path
+):
     tables = archived.with_name(f"{archived.stem}-tables.zip")
     wanted = ("--without", "*.pdf", "--out", str(tmp_path))
     status, printed = release(finished.folder, "redraw", str(tables), *wanted)
     assert status == 0 and "left out" not in printed, printed
     run = finished.folder / "results"
-    there = {file.relative_to(run / "figures") for file in run.glob("figures/*/*.*") if file.suffix != ".pdf"}
-    assert there == {file.relative_to(tmp_path) for file in tmp_path.glob("*/*.*")} and len(there) > 140
+    there = {
+        file.relative_to(run / "figures")
+        for file in run.glob("figures/*/*.*")
+        if file.suffix != ".pdf"
+    }
+    assert (
+        there == {file.relative_to(tmp_path) for file in tmp_path.glob("*/*.*")}
+        and len(there) > 140
+    )
     for name in there:
         mine, theirs = tmp_path / name, run / "figures" / name
         if name.suffix == ".png":
@@ -117,7 +139,9 @@ def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(finishe
     with ZipFile(tables) as archive:
         names = archive.namelist()
     assert not [
-        name for name in names if name.startswith("results/models/") or name.endswith((".png", ".py"))
+        name
+        for name in names
+        if name.startswith("results/models/") or name.endswith((".png", ".py"))
     ]
 
 
@@ -129,5 +153,6 @@ def test_a_run_that_is_not_finished_is_refused(finished, tmp_path):
     finally:
         kept.rename(figure)
     assert (
-        status == 1 and "the run is not finished: results/figures/hao2020/figure1.png is missing" in printed
+        status == 1
+        and "the run is not finished: results/figures/hao2020/figure1.png is missing" in printed
     )

@@ -59,7 +59,9 @@ def test_order_of_keys_comments_a_fresh_checkout_and_how_gpus_are_used_rerun_not
 
 def test_a_release_reruns_nothing(project):
     file = project.folder / "pyproject.toml"
-    released = re.sub(r'^version = ".*"$', 'version = "9.9.9"', file.read_text(), flags=re.MULTILINE)
+    released = re.sub(
+        r'^version = ".*"$', 'version = "9.9.9"', file.read_text(), flags=re.MULTILINE
+    )
     assert "9.9.9" in released
     file.write_text(released)
     assert not rules(project.reruns("figures/all")) - {"figures/all"}
@@ -67,11 +69,14 @@ def test_a_release_reruns_nothing(project):
 
 def test_a_new_metric_and_a_newer_environment_rerun_nothing(project):
     environment, record = (
-        project.folder / name for name in ("envs/compute.yaml", "workflow/bertshift/measures/mine.py")
+        project.folder / name
+        for name in ("envs/compute.yaml", "workflow/bertshift/measures/mine.py")
     )
     before = environment.read_text()
     environment.write_text(before + "      - another==1.0\n")
-    record.write_text("from bertshift.measures.metric import Metric\n\nMETRIC = Metric(module='svcca')\n")
+    record.write_text(
+        "from bertshift.measures.metric import Metric\n\nMETRIC = Metric(module='svcca')\n"
+    )
     try:
         assert not rules(project.reruns("figures/all")) - {"figures/all"}
     finally:
@@ -114,7 +119,9 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
     path.write_text(path.read_text() + "\nADDED = 1\n")
     jobs = rules(project.reruns("figures/all"))
     upstream = {
-        "svcca": {"finetune"},  # js and cosine read the same dump, made anew, and rsa snapshots of training
+        "svcca": {
+            "finetune"
+        },  # js and cosine read the same dump, made anew, and rsa snapshots of training
         "finetune": {"pretrain", "dataset", "stimuli"},
         "world": set(),
         "rsa": {"finetune", "stimuli", "pretrain"},
@@ -131,7 +138,9 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
         ("spectra", "Metric(module='', ", "beyond/lora", "beyond/where"),
     ],
 )
-def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(project, metric, instead, drawn, kept):
+def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(
+    project, metric, instead, drawn, kept
+):
     path = project.folder / f"workflow/bertshift/measures/{metric}.py"
     path.write_text(path.read_text().replace("Metric(", instead, 1))
     jobs = rules(project.reruns("figures/all"))
@@ -153,7 +162,10 @@ def test_the_window_of_activations_reruns_all_that_read_them(project):
 
 def test_runs_of_a_row_are_not_trained_again_for_another_table(finished, tmp_path):
     used = finished.copy(tmp_path / "used")
-    edited, runs = used.folder / "workflow/bertshift/rows/provenance.py", "results/sweeps/rte.freeze"
+    edited, runs = (
+        used.folder / "workflow/bertshift/rows/provenance.py",
+        "results/sweeps/rte.freeze",
+    )
     trained = {path: path.stat().st_mtime for path in (used.folder / runs).glob("*/*/scores.json")}
     edited.write_text(edited.read_text() + "\nADDED = True\n")
     assert "sweep" in rules(used.reruns(f"{runs}.tsv"))

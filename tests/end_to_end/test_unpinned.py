@@ -16,9 +16,12 @@ TABLE, FOLDER = "results/frozen/rte@other.tsv", "results/pretrained/other/init1"
 
 @pytest.fixture
 def hub(finished, monkeypatch):
-    """Serves a run that was pretrained here, as a pickle, with a vocabulary that says its case elsewhere."""
+    """Serves a run that was pretrained here, as a pickle, with a vocabulary that says its case
+    elsewhere."""
     folder = finished.folder / "results/pretrained/base/init1"
-    files = {name: (folder / name).read_bytes() for name in ("config.json", "tokenizer_config.json")}
+    files = {
+        name: (folder / name).read_bytes() for name in ("config.json", "tokenizer_config.json")
+    }
     numbers = json.loads((folder / "tokenizer.json").read_bytes())["model"]["vocab"]
     files["vocab.txt"] = "\n".join(sorted(numbers, key=numbers.get)).encode()
     pickle = io.BytesIO()
@@ -46,7 +49,9 @@ def test_a_table_names_the_commit_that_was_resolved(finished, hub):
     try:
         name_checkpoint(hub="made/bert")
         finished.snakemake(TABLE)
-        assert set(read_tsv(finished.folder / TABLE)["checkpoint"]) == {f"made/bert@{REVISION[:7]}"}
+        assert set(read_tsv(finished.folder / TABLE)["checkpoint"]) == {
+            f"made/bert@{REVISION[:7]}"
+        }
         assert not finished.reruns(TABLE)
         name_checkpoint(hub="made/bert", revision=REVISION)
         assert not finished.reruns(TABLE)

@@ -1,4 +1,5 @@
-"""Measures by their definitions, from whole n x d and n x n matrices in extended precision where that is possible."""
+"""Measures by their definitions, from whole n x d and n x n matrices in extended precision where
+that is possible."""
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
@@ -44,7 +45,8 @@ def biased_cka(x, y):
 
 
 def procrustes(x, y):
-    """Half of what the best rotation leaves; narrower states have zeros for the other dimensions."""
+    """Half of what the best rotation leaves; narrower states have zeros for the other
+    dimensions."""
     x, y = (centred(z).astype(float) for z in (x, y))
     y = np.hstack([y, np.zeros((len(y), x.shape[1] - y.shape[1]))])
     x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
@@ -52,7 +54,8 @@ def procrustes(x, y):
 
 
 def variates(x, y, share):
-    """(correlations, canonical variates [n, c] of each side, the sides centred), by decompositions of n x d matrices."""
+    """(correlations, canonical variates [n, c] of each side, the sides centred), by decompositions
+    of n x d matrices."""
     sides, bases = [centred(z).astype(float) for z in (x, y)], []
     for z in sides:
         u, s, _ = np.linalg.svd(z, full_matrices=False)

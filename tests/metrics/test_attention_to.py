@@ -48,12 +48,15 @@ def test_pieces_are_of_the_kinds_of_their_words(tokens):
 
 
 def test_kinds_hold_as_the_tokenizer_cuts_and_the_window_ends(tokens, capsys):
-    """Offsets of characters decide, not numbers of pieces: of n't the last two pieces are n't, whatever the first is."""
+    """Offsets of characters decide, not numbers of pieces: of n't the last two pieces are n't,
+    whatever the first is."""
     one = {"id": "0", "text_a": {"start": [0, 2], "end": [2, 5], "words": ["do", "N’T"], "upos": ["AUX", "PART"],
                                  "deprels": ["root", "advmod"]}}  # fmt: skip
     tokens.ids, tokens.offsets = np.array(["0"]), np.array([0, 5])
     tokens.special, tokens.segment = np.array([1, 0, 0, 0, 0], bool), np.zeros(5, int)
-    tokens.char_start = np.array([0, 0, 3, 4, 7])  # [CLS] don ' t, and a piece of the spaces behind
+    tokens.char_start = np.array(
+        [0, 0, 3, 4, 7]
+    )  # [CLS] don ' t, and a piece of the spaces behind
     assert token_kinds(tokens, [one])["neg"].tolist() == [2, 3, 4]
     assert word_of_token(tokens, [{"id": "0", "text_a": {}}]).tolist() == [-1] * 5
     assert "4 of 5 word pieces are of a text without words" in capsys.readouterr().err
@@ -62,7 +65,8 @@ def test_kinds_hold_as_the_tokenizer_cuts_and_the_window_ends(tokens, capsys):
 
 
 def test_a_decoders_first_token_is_of_no_other_kind(tokens):
-    """Without [CLS] and [SEP] "He" comes first: heads rest on it for its place, not for the pronoun."""
+    """Without [CLS] and [SEP] "He" comes first: heads rest on it for its place, not for the
+    pronoun."""
     own = np.array([1, 2, 3, 4, 5, 7, 8, 9, 12])
     tokens.offsets, tokens.special = np.array([0, 8, 9]), np.zeros(9, bool)
     tokens.char_start, tokens.segment = STARTS[own], SEGMENT[own]
@@ -90,6 +94,8 @@ def test_same_as_its_definition():
             for a, f in zip(one.astype(float), norms[:, start:], strict=True):
                 m = a.mean(axis=0) if variant.startswith("received") else a[0]
                 m = m * f[: len(m)] if "_norm" in variant else m
-                each.append(combine(m[own] / m.sum() if "_share" in variant else m[own]) if own else 0)
+                each.append(
+                    combine(m[own] / m.sum() if "_share" in variant else m[own]) if own else 0
+                )
             expected += [each] if own else []
         np.testing.assert_allclose(values, expected, rtol=1e-12)

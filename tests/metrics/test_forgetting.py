@@ -1,4 +1,5 @@
-"""The oracle of every loss is transformers' own, input by input, with the labels of the hidden words."""
+"""The oracle of every loss is transformers' own, input by input, with the labels of the hidden
+words."""
 
 from copy import deepcopy
 from functools import cache
@@ -12,7 +13,14 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from bertshift.activations.extract import encode
 from bertshift.errors import UserError
-from bertshift.metrics.forgetting import counted, forgetting, hidden_words, losses, moved, unigram_losses
+from bertshift.metrics.forgetting import (
+    counted,
+    forgetting,
+    hidden_words,
+    losses,
+    moved,
+    unigram_losses,
+)
 from bertshift.models.headless import has_no_head
 from bertshift.models.language_head import LanguageHead, load_language_model
 from bertshift.models.loading import import_checkpoint, load_encoder, save_model
@@ -29,7 +37,9 @@ def index_of(kind):
 def with_head(kind, seed=0):
     """A family's own model with its head, all weights random."""
     base = model_of(kind, vocab_size=len(tokenizer_of(kind)))
-    model = (AutoModelForCausalLM if kind in DECODERS else AutoModelForMaskedLM).from_config(base.config)
+    model = (AutoModelForCausalLM if kind in DECODERS else AutoModelForMaskedLM).from_config(
+        base.config
+    )
     torch.manual_seed(seed)
     for weight in model.parameters():
         weight.data = 0.2 * torch.randn_like(weight)
@@ -89,14 +99,18 @@ def test_the_loss_is_transformers_own(kind, tmp_path):
 
 def test_where_there_are_no_weights_a_missing_head_is_not_known(tmp_path):
     saved("bert", tmp_path)
-    (tmp_path / "bare/model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (tmp_path / "bare/model.safetensors").write_text(
+        "version https://git-lfs.github.com/spec/v1\n"
+    )
     assert not has_no_head(tmp_path / "bare") and not has_no_head(tmp_path / "none")
 
 
 def test_a_share_of_content_words_is_hidden():
     index = index_of("bert")
     positions = hidden_words(index, False, "wiki")
-    content = [np.count_nonzero(~index["special"][a:b]) for a, b in pairwise(index["example_offsets"])]
+    content = [
+        np.count_nonzero(~index["special"][a:b]) for a, b in pairwise(index["example_offsets"])
+    ]
     assert not index["special"][positions].any() and (np.diff(positions) > 0).all()
     assert len(positions) == sum(max(1, round(0.15 * n)) for n in content)
     again, other = (hidden_words(index, False, name) for name in ("wiki", "other"))
@@ -126,20 +140,26 @@ def test_frequencies_of_words_are_of_other_inputs(tmp_path):
 
 
 def test_what_is_forgotten_is_the_difference_of_losses_without_each_input_too(tmp_path):
-    """Fewer than 20 inputs: each is a block. The checkpoint itself has forgotten nothing and moved nowhere."""
+    """Fewer than 20 inputs: each is a block. The checkpoint itself has forgotten nothing and moved
+    nowhere."""
     saved("bert", tmp_path), saved("bert", tmp_path / "tuned", seed=1)
     facts = {"parent": str(tmp_path), "init": 1, "ref_init": 1, "ref_seed": 0}
     runs = [
-        {"folder": str(tmp_path / each), "seed": seed, **facts} for seed, each in enumerate((".", "tuned"))
+        {"folder": str(tmp_path / each), "seed": seed, **facts}
+        for seed, each in enumerate((".", "tuned"))
     ]
     table = (
-        forgetting(runs, ROWS, LENGTH, "wiki").set_index(["seed", "metric", "variant", "layer"]).sort_index()
+        forgetting(runs, ROWS, LENGTH, "wiki")
+        .set_index(["seed", "metric", "variant", "layer"])
+        .sort_index()
     )
     index = index_of("bert")
     positions = hidden_words(index, False, "wiki")
     head = LanguageHead(load_language_model(tmp_path, load_encoder(tmp_path)))
     mask = tokenizer_of("bert").mask_token_id
-    own, theirs = (losses(load_encoder(run["folder"]), head, index, positions, mask)[-1] for run in runs)
+    own, theirs = (
+        losses(load_encoder(run["folder"]), head, index, positions, mask)[-1] for run in runs
+    )
     row = table.loc[1, "forgetting", "forgotten", 4]
     assert row["value"] == pytest.approx((theirs - own).mean())
     assert row["sd"] == pytest.approx((theirs - own).std(ddof=1)) and row["n"] == len(positions)
@@ -159,9 +179,13 @@ def test_how_far_weights_moved(kind):
         if ".2." in name:  # the third layer
             weight.data *= 1.1
     found = {(variant, layer): value for variant, layer, value in moved(model, parent)}
-    assert [found["part", layer] for layer in range(5)] == pytest.approx([0, 0, 0, 0.1, 0], abs=1e-7)
+    assert [found["part", layer] for layer in range(5)] == pytest.approx(
+        [0, 0, 0, 0.1, 0], abs=1e-7
+    )
     new, old = (
-        torch.cat([w.double().flatten() for name, w in one.named_parameters() if "pooler" not in name])
+        torch.cat(
+            [w.double().flatten() for name, w in one.named_parameters() if "pooler" not in name]
+        )
         for one in (model, parent)
     )
     assert found["whole", 4] == pytest.approx(((new - old).norm() / old.norm()).item())
@@ -175,7 +199,9 @@ def test_a_pickle_in_which_the_head_has_the_matrix_of_the_embeddings(kind, tmp_p
     torch.save(model.state_dict(), tmp_path / "from/pytorch_model.bin")
     import_checkpoint(tmp_path / "from", tmp_path / "to")
     head = LanguageHead(load_language_model(tmp_path / "to", load_encoder(tmp_path / "to")))
-    assert torch.equal(head.model.get_output_embeddings().weight, model.get_input_embeddings().weight)
+    assert torch.equal(
+        head.model.get_output_embeddings().weight, model.get_input_embeddings().weight
+    )
 
 
 def test_a_head_that_does_not_read_the_base_model_is_refused(tmp_path):

@@ -33,14 +33,17 @@ METRICS = {
 
 @pytest.fixture
 def files(make_file):
-    """files(kept [examples] bool, offsets) -> a Pair of those examples alone; states anisotropic, tokens of an example alike."""
+    """files(kept [examples] bool, offsets) -> a Pair of those examples alone; states anisotropic,
+    tokens of an example alike."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(4, 12, size=EXAMPLES)
     example = np.repeat(np.arange(EXAMPLES), lengths)
     base = rng.normal(size=(2, len(example), WIDTH)) * np.geomspace(3, 0.05, WIDTH) + 1
     base += rng.normal(size=(2, EXAMPLES, WIDTH))[:, example]
     states = base + 0.3 * rng.normal(size=base.shape), base
-    maps = [[rng.dirichlet(np.ones(n), size=(3, n)).astype(np.float32) for n in lengths] for _ in "ab"]
+    maps = [
+        [rng.dirichlet(np.ones(n), size=(3, n)).astype(np.float32) for n in lengths] for _ in "ab"
+    ]
 
     def make(kept, offsets):
         sides = []
@@ -54,10 +57,13 @@ def files(make_file):
 
 
 @pytest.mark.parametrize(
-    ("metric", "offsets"), [*((name, (0, 0)) for name in METRICS), ("rsa", (1e3, 0)), ("rsa", (1e3, 1e4))]
+    ("metric", "offsets"),
+    [*((name, (0, 0)) for name in METRICS), ("rsa", (1e3, 0)), ("rsa", (1e3, 1e4))],
 )
 def test_a_value_without_a_block_is_that_of_files_without_it(metric, offsets, files, monkeypatch):
-    with monkeypatch.context() as patch:  # the whole is read in many parts, of which some cross blocks
+    with (
+        monkeypatch.context() as patch
+    ):  # the whole is read in many parts, of which some cross blocks
         patch.setattr(hidden_states, "ROWS", 16)
         patch.setattr(layer_cka, "BLOCK", 30)
         table = METRICS[metric]([files(np.ones(EXAMPLES, bool), offsets)])
@@ -65,10 +71,16 @@ def test_a_value_without_a_block_is_that_of_files_without_it(metric, offsets, fi
     known = table[~table["variant"].str.endswith("_null")].set_index(keys)
     assert known[JACKKNIFE_COLUMNS].notna().all(axis=None) and len(known) > 3
     for block in (0, 7, BLOCKS - 1):
-        rest = METRICS[metric]([files(block_of(EXAMPLES) != block, offsets)]).set_index(keys).loc[known.index]
+        rest = (
+            METRICS[metric]([files(block_of(EXAMPLES) != block, offsets)])
+            .set_index(keys)
+            .loc[known.index]
+        )
         cuts = [name for name in ("k_model", "k_reference") if name in rest]
         assert rest[cuts].equals(known[cuts])  # the same there
-        assert known[JACKKNIFE_COLUMNS[block]].to_numpy() == pytest.approx(rest["value"].to_numpy(), abs=1e-9)
+        assert known[JACKKNIFE_COLUMNS[block]].to_numpy() == pytest.approx(
+            rest["value"].to_numpy(), abs=1e-9
+        )
         assert (rest["value"] - known["value"]).abs().max() > 1e-5
 
 
@@ -76,7 +88,9 @@ def test_as_many_directions_are_kept_without_a_block():
     """Some of the blocks would keep one more or fewer, at which the distance jumps."""
     rng = np.random.default_rng(3)
     columns = rng.normal(size=(400, 8))
-    scales = np.array([3.0, 2, 1, 1, 0.5, 0.5, 0.5, (15.75 / 99) ** 0.5])  # of all rows, the last has 1 %
+    scales = np.array(
+        [3.0, 2, 1, 1, 0.5, 0.5, 0.5, (15.75 / 99) ** 0.5]
+    )  # of all rows, the last has 1 %
     x = 20 * np.linalg.qr(columns - columns.mean(axis=0))[0] * scales
     y = x + rng.normal(size=x.shape) * np.array([0.1] * 7 + [0.5])
     blocks = [slice(first, first + 20) for first in range(0, 400, 20)]
@@ -85,7 +99,9 @@ def test_as_many_directions_are_kept_without_a_block():
     kept = [side.kept(0.99) for side in compared.moments.principal()]
     without = [[np.delete(one, block, axis=0) for one in (x, y)] for block in blocks]
     rests = [Comparison.of(*map(CenteredStates.of, pair)).moments for pair in without]
-    expected = [1 - svcca.correlations(*moments.principal(), moments.xy, *kept).mean() for moments in rests]
+    expected = [
+        1 - svcca.correlations(*moments.principal(), moments.xy, *kept).mean() for moments in rests
+    ]
     assert found == pytest.approx(np.array(expected), abs=1e-9)
     assert len({tuple(side.kept(0.99) for side in rest.principal()) for rest in rests}) > 1
 
@@ -101,7 +117,9 @@ def test_examples_without_the_kind_count_for_no_block():
 def test_states_that_one_block_alone_tells_apart_have_no_value_without_it(metric, make_file):
     states = np.ones((2, 200, 4), np.float32)
     states[:, :10] = np.random.default_rng(2).normal(size=(2, 10, 4))
-    pair = Pair(make_file("model.npz", states, [10] * 20), make_file("base.npz", states[::-1], [10] * 20))
+    pair = Pair(
+        make_file("model.npz", states, [10] * 20), make_file("base.npz", states[::-1], [10] * 20)
+    )
     table = METRICS[metric]([pair])
     table = table[~table["variant"].str.endswith("_null")]
     assert table["value"].notna().all() and table[JACKKNIFE_COLUMNS[0]].isna().all()

@@ -29,11 +29,14 @@ MEASURES = {
 
 @pytest.fixture(params=["encoder", "decoder"])
 def attention_pair(make_file, request):
-    """(two files of 40 examples, 2 layers x 3 heads; their maps), which have zeros and differ a little more in layer 2."""
+    """(two files of 40 examples, 2 layers x 3 heads; their maps), which have zeros and differ a
+    little more in layer 2."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(2, 60, size=40)
     logits = [[4 * rng.normal(size=(3, n, n)) for n in lengths] for _ in range(2)]
-    changed = [[x + 0.1 * layer * rng.normal(size=x.shape) for x in logits[layer - 1]] for layer in (1, 2)]
+    changed = [
+        [x + 0.1 * layer * rng.normal(size=x.shape) for x in logits[layer - 1]] for layer in (1, 2)
+    ]
 
     def softmax(x):
         p = np.exp(x - x.max(-1, keepdims=True))
@@ -43,7 +46,9 @@ def attention_pair(make_file, request):
 
     maps = [[[softmax(x) for x in layer] for layer in side] for side in (changed, logits)]
     hidden = np.zeros((3, lengths.sum(), 2), np.float32)
-    return [make_file(f"{name}.npz", hidden, lengths, side) for name, side in enumerate(maps)], maps
+    return [
+        make_file(f"{name}.npz", hidden, lengths, side) for name, side in enumerate(maps)
+    ], maps
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -63,7 +68,9 @@ def test_same_as_its_definition_map_by_map(measure, attention_pair):
         np.testing.assert_allclose(rows["value"], each.mean(axis=0), rtol=within)
         np.testing.assert_allclose(rows["sd"], each.std(axis=0, ddof=1), rtol=max(within, 1e-9))
         if measure == "js":
-            bits = table[(table["layer"] == layer) & (table["variant"] == "bits")].sort_values("head")
+            bits = table[(table["layer"] == layer) & (table["variant"] == "bits")].sort_values(
+                "head"
+            )
             np.testing.assert_allclose(bits["value"] * np.log(2), rows["value"], rtol=1e-12)
 
 
@@ -107,7 +114,8 @@ def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
     batch = tokenizer(texts, padding="max_length", max_length=12, return_tensors="pt")
     with torch.inference_mode():
         maps = [
-            torch.stack(one(**batch, output_attentions=True).attentions).numpy() for one in (model, reference)
+            torch.stack(one(**batch, output_attentions=True).attentions).numpy()
+            for one in (model, reference)
         ]
     expected = [np.mean(list(map(cosines, *layers)), axis=0) for layers in zip(*maps, strict=True)]
     heads = table[table["head"] > 0].pivot(index="layer", columns="head", values="value")

@@ -52,7 +52,10 @@ def folders(models, tmp_path_factory):
 @torch.inference_mode()
 def maps_of(model, layer):
     inputs = [TOKENIZER(each, return_tensors="pt") for each in TEXTS]
-    return [model(**one, output_attentions=True).attentions[layer - 1][0].double().numpy() for one in inputs]
+    return [
+        model(**one, output_attentions=True).attentions[layer - 1][0].double().numpy()
+        for one in inputs
+    ]
 
 
 def spliced(model, giver, layer):
@@ -76,7 +79,9 @@ def test_each_part_is_what_a_spliced_model_shows(models, folders):
         }
         for variant, maps in parts.items():
             for head in range(4):
-                pairs = [(x[head], y[head]) for x, y in zip(maps, maps_of(before, layer), strict=True)]
+                pairs = [
+                    (x[head], y[head]) for x, y in zip(maps, maps_of(before, layer), strict=True)
+                ]
                 found = values[variant, layer, head + 1]
                 distance = np.mean([cosine(x.ravel(), y.ravel()) for x, y in pairs])
                 assert found["cosine_distance"] == pytest.approx(distance, rel=1e-4, abs=1e-7)
@@ -85,7 +90,8 @@ def test_each_part_is_what_a_spliced_model_shows(models, folders):
 
 
 def test_the_vectors_are_those_whose_weighted_sum_the_layer_puts_out(models, folders):
-    """f from the modules themselves; that sum_hj alpha_ij f_j and the bias are the output shows f to be the right one."""
+    """f from the modules themselves; that sum_hj alpha_ij f_j and the bias are the output shows f
+    to be the right one."""
     activations = Activations(next(iter(folders)))
     for number, module in enumerate(models[0].encoder.layer):
         states, dense = activations.hidden(number), module.attention.output.dense
@@ -98,7 +104,9 @@ def test_the_vectors_are_those_whose_weighted_sum_the_layer_puts_out(models, fol
             put_out = torch.einsum("hij,hjo->io", alpha, given) + dense.bias
             expected = dense(module.attention.self(x[None])[0])[0]
             torch.testing.assert_close(put_out, expected, rtol=1e-4, atol=1e-5)
-            np.testing.assert_allclose(lengths[:, first:last], given.norm(dim=-1).detach().numpy(), rtol=1e-5)
+            np.testing.assert_allclose(
+                lengths[:, first:last], given.norm(dim=-1).detach().numpy(), rtol=1e-5
+            )
 
 
 def test_weights_that_numpy_cannot_read_are_named(models, tmp_path):
@@ -115,7 +123,14 @@ def test_attention_of_each_model_stands_in_one_table_once(models, folders, capsy
         Pair(
             path,
             base,
-            {"model": "rte", "reference": "base", "init": 1, "seed": seed, "ref_init": 1, "ref_seed": 0},
+            {
+                "model": "rte",
+                "reference": "base",
+                "init": 1,
+                "seed": seed,
+                "ref_init": 1,
+                "ref_seed": 0,
+            },
         )
         for seed, path in ((1, model), (2, other))
     ]

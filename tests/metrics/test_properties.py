@@ -1,4 +1,5 @@
-"""Every measure of two matrices beside its definition, at any scale, and what leaves it as it is."""
+"""Every measure of two matrices beside its definition, at any scale, and what leaves it as it
+is."""
 
 from collections.abc import Callable
 from functools import partial
@@ -152,7 +153,9 @@ def test_one_token_apart_from_all_others(tokens, offset):
         bertshift.cka(apart, y)
     found, _ = layer_cka.all_pairs([CenteredStates.of(apart), CenteredStates.of(y)])
     assert np.isnan(found[0]).all() and found[1, 1] == pytest.approx(1)
-    assert bertshift.rsa(apart, y) == pytest.approx(oracles.pearson_of_distances(apart, y), abs=1e-7)
+    assert bertshift.rsa(apart, y) == pytest.approx(
+        oracles.pearson_of_distances(apart, y), abs=1e-7
+    )
 
 
 EQUALLY_FAR = np.linalg.qr(np.random.default_rng(1).normal(size=(60, 60)))[0]
@@ -198,7 +201,8 @@ def test_independent_states_have_the_null_distance():
 
 
 def test_subspaces_that_must_intersect_say_nothing():
-    """Two sets of 64 directions in the 89 dimensions of 90 centred tokens share 39, though the data share nothing."""
+    """Two sets of 64 directions in the 89 dimensions of 90 centred tokens share 39, though the
+    data share nothing."""
     x, y = np.random.default_rng(0).normal(size=(2, 90, 64))
     moments = moments_of(x, y)
     rho = svcca.correlations(*moments.principal(), moments.xy, 64, 64)
@@ -206,7 +210,9 @@ def test_subspaces_that_must_intersect_say_nothing():
     assert 1 - rho.mean() == pytest.approx(svcca.null_distance(90, 64, 64), abs=0.02)
     with pytest.raises(UserError, match="90 tokens is degenerate at width 64"):
         svcca.svcca(x, y)
-    falling = np.geomspace(4, 0.01, 64)  # fewer directions hold 99 % of the variance: that reading is left
+    falling = np.geomspace(
+        4, 0.01, 64
+    )  # fewer directions hold 99 % of the variance: that reading is left
     cut = svcca.svcca(x * falling, y * falling)
     assert set(cut) == {"svcca99", "google_mean98", "svcca99_null"}
     assert cut["svcca99"]["k_model"] + cut["svcca99"]["k_reference"] <= 89

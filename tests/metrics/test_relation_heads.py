@@ -36,7 +36,9 @@ def spans_of(words):
 
 def relation(number, text, predicate, arguments):
     spans = spans_of([word] for word in text.split())
-    predicate, *others = ([spans[first][0], spans[end - 1][1]] for first, end in (predicate, *arguments))
+    predicate, *others = (
+        [spans[first][0], spans[end - 1][1]] for first, end in (predicate, *arguments)
+    )
     arguments = [{"span": span, "role": "X"} for span in others]
     return {"id": str(number), "text": text, "predicate": predicate, "arguments": arguments}
 
@@ -51,7 +53,8 @@ RELATIONS = [relation(number, *each) for number, each in enumerate(MARKED)]
 
 @pytest.fixture
 def dump(make_file):
-    """Call it with maps [layers][sentences] of [heads, length, length] for a file whose tokenizer cuts words."""
+    """Call it with maps [layers][sentences] of [heads, length, length] for a file whose tokenizer
+    cuts words."""
 
     def write(maps, relations=RELATIONS, name="init1.npz"):
         texts = [row["text"] for row in relations]
@@ -69,7 +72,8 @@ def dump(make_file):
 def random_maps(lengths=LENGTHS, layers=2, heads=3, seed=0):
     rng = np.random.default_rng(seed)
     return [
-        [rng.dirichlet(np.ones(n), (heads, n)).astype(np.float32) for n in lengths] for _ in range(layers)
+        [rng.dirichlet(np.ones(n), (heads, n)).astype(np.float32) for n in lengths]
+        for _ in range(layers)
     ]
 
 
@@ -89,7 +93,9 @@ def score(reading, a, number):
     arguments, predicate = positions(number)
     if reading == "code_zip":  # as the notebook does it, on lists of pieces
         pieces = ["[CLS]", *pieces_of(TEXTS[number]), "[SEP]"]
-        sources, targets = ([pieces.index(pieces[k]) for k in part] for part in (arguments, predicate))
+        sources, targets = (
+            [pieces.index(pieces[k]) for k in part] for part in (arguments, predicate)
+        )
         return max(a[s, t] for s, t in zip(sources, targets))
     forth = max(a[s, t] for s, t in product(arguments, predicate))
     back = max(a[t, s] for s, t in product(arguments, predicate))
@@ -108,14 +114,19 @@ def test_every_reading_is_what_its_pairs_say(dump):
     for reading in relation_heads.READINGS:
         rows = found.loc[reading]
         for layer, head in product((1, 2), (1, 2, 3)):
-            each = [score(reading, maps[layer - 1][n][head - 1].astype(float), n) for n in range(5)]
+            each = [
+                score(reading, maps[layer - 1][n][head - 1].astype(float), n) for n in range(5)
+            ]
             row = rows.loc[layer, head]
             assert (row["value"], row["sd"]) == pytest.approx(
                 (np.mean(each), np.std(each, ddof=1)), rel=1e-12
             )
-            left = [np.delete(each, sentence).mean() for sentence in range(5)]  # fewer than there are blocks
+            left = [
+                np.delete(each, sentence).mean() for sentence in range(5)
+            ]  # fewer than there are blocks
             assert (
-                row[JACKKNIFE_COLUMNS[:5]].to_numpy(float) == pytest.approx(left, abs=1e-12) and row["n"] == 5
+                row[JACKKNIFE_COLUMNS[:5]].to_numpy(float) == pytest.approx(left, abs=1e-12)
+                and row["n"] == 5
             )
         heads = rows.query("head > 0")
         means = rows.query("head == 0")["value"].to_numpy()
@@ -137,7 +148,9 @@ def test_the_null_is_the_mean_over_all_sentences_that_can_stand_in(dump):
                 others.append(max(maps[0][other][1][pair] for pair in pairs))
         matched += bool(others)
         # A sentence without a match, as the first of its length, counts with its own score.
-        expected.append(np.mean(others) if others else score("max_fe_to_lu", maps[0][number][1], number))
+        expected.append(
+            np.mean(others) if others else score("max_fe_to_lu", maps[0][number][1], number)
+        )
     assert 0 < matched < 5 and found["null_n"] == matched
     assert found["null"] == pytest.approx(np.mean(expected)) and found["null_99"] >= found["null"]
 
@@ -148,7 +161,9 @@ def test_the_map_shown_is_the_papers_sentence_or_that_of_the_highest_score(dump)
     maps[1][2][0, :, 3] = 0.96  # head L2H1 looks at "saw" in the third sentence
     table = relation_heads.measure("base", {(1, 0): dump(maps)}, RELATIONS)
     shown = table[table["metric"] == "relation_map"].set_index(["layer", "head"])
-    best = table[(table["variant"] == "max_fe_to_lu") & (table["rank"] <= 2)].set_index(["layer", "head"])
+    best = table[(table["variant"] == "max_fe_to_lu") & (table["rank"] <= 2)].set_index(
+        ["layer", "head"]
+    )
     assert set(shown.index) == set(best.index)
     head = shown.loc[[(2, 1)]]
     assert set(head["example"]) == {"2"}
@@ -166,7 +181,10 @@ def test_the_map_shown_is_the_papers_sentence_or_that_of_the_highest_score(dump)
 def test_each_replicate_has_its_rows_and_twice_the_same_numbers(dump):
     dumps = {(1, seed): dump(random_maps(seed=seed), name=f"{seed}.npz") for seed in (1, 2)}
     table, again = (relation_heads.measure("mnli", dumps, RELATIONS) for _ in range(2))
-    assert list(table) == [*relation_heads.COLUMNS, *JACKKNIFE_COLUMNS] and set(table["seed"]) == {1, 2}
+    assert list(table) == [*relation_heads.COLUMNS, *JACKKNIFE_COLUMNS] and set(table["seed"]) == {
+        1,
+        2,
+    }
     assert table.equals(again)
 
 

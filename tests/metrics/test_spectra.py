@@ -29,7 +29,9 @@ def of(new, old):
 
 def intruders(new, old):
     u, v = (np.linalg.svd(weights)[0] for weights in (new, old))
-    return sum(all(abs(u[:, i] @ v[:, j]) <= 0.5 for j in range(len(old))) for i in range(min(10, len(u))))
+    return sum(
+        all(abs(u[:, i] @ v[:, j]) <= 0.5 for j in range(len(old))) for i in range(min(10, len(u)))
+    )
 
 
 @pytest.mark.parametrize(("out", "inside"), [(48, 48), (16, 48), (70, 70)])
@@ -75,7 +77,8 @@ def test_matrices_read_from_a_file_are_the_models(kind, tmp_path):
             assert np.array_equal(output, out) and out.shape[1] == len(found[0])
             if not family.fused:
                 expected = [
-                    layer.get_submodule(getattr(family, name)).weight.detach() for name in MATRICES[:3]
+                    layer.get_submodule(getattr(family, name)).weight.detach()
+                    for name in MATRICES[:3]
                 ]
             else:  # of each of four heads, or of all heads' queries, keys and values
                 whole = matrix(layer.get_submodule(family.fused)).detach()
@@ -93,12 +96,20 @@ def test_a_merged_adapters_change_has_its_rank_in_every_layer(kind, tmp_path):
     add_adapters(model, rank=2, alpha=16, dropout=0.0, seed=1)
     for name, weight in model.named_parameters():
         if ".lora_B." in name:
-            weight.data = torch.full_like(weight, 0.02).normal_(generator=torch.Generator().manual_seed(1))
+            weight.data = torch.full_like(weight, 0.02).normal_(
+                generator=torch.Generator().manual_seed(1)
+            )
     merge_adapters(model)
     save_model(tmp_path / "new", model, tokenizer_of(kind))
     table = spectra.compare([(tmp_path / "new", tmp_path / "old", {"init": 1})])
-    assert set(zip(table["layer"], table["matrix"])) == set(product(range(1, LAYERS + 1), MATRICES))
-    singular = table[table["variant"] == "singular"].set_index(["layer", "matrix", "rank"])["value"].unstack()
+    assert set(zip(table["layer"], table["matrix"])) == set(
+        product(range(1, LAYERS + 1), MATRICES)
+    )
+    singular = (
+        table[table["variant"] == "singular"]
+        .set_index(["layer", "matrix", "rank"])["value"]
+        .unstack()
+    )
     assert (singular[2] > 0.01).all() and (singular[3] < 1e-6).all()
     assert (table.loc[table["variant"] == "rank8", "value"] > 1 - 1e-9).all()
     assert (table.loc[table["variant"] == "effective_rank", "value"] < 2.01).all()

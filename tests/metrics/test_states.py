@@ -14,7 +14,16 @@ from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.figures.numbers import stack
 from bertshift.measures.metric import Metric
-from bertshift.metrics import cka, cosine, jensen_shannon, layer_cka, linear_cka, rsa, similarity, svcca
+from bertshift.metrics import (
+    cka,
+    cosine,
+    jensen_shannon,
+    layer_cka,
+    linear_cka,
+    rsa,
+    similarity,
+    svcca,
+)
 from bertshift.metrics.grounding import MEASURES, Behaviour, differences, distances
 from bertshift.metrics.hidden_states import CenteredStates, Comparison, token_classes
 from bertshift.metrics.pairs import Pair, frame, matched_layers
@@ -32,7 +41,9 @@ def pair(make_file):
     tuned = base + np.float32(0.4) * rng.normal(size=base.shape).astype(np.float32)
     tuned[[0, 2]] = base[[0, 2]]
     tuned[2, ::12] = rng.normal(size=(60, 20))
-    return Pair(make_file("model.npz", tuned, LENGTHS), make_file("base.npz", base, LENGTHS), {"seed": 1})
+    return Pair(
+        make_file("model.npz", tuned, LENGTHS), make_file("base.npz", base, LENGTHS), {"seed": 1}
+    )
 
 
 ALL, CONTENT = np.full(720, True), np.tile(np.arange(12) % 11 > 0, 60)
@@ -53,7 +64,14 @@ def test_classes_of_tokens_are_told_apart(pair):
     assert (table["head"] == 0).all() and table["value"].notna().all()
     n = table.groupby("tokens")["n"].unique()
     assert [n[key].item() for key in ("all", "content", "cls", "sep")] == [720, 600, 60, 60]
-    for variant in ("svcca99", "pwcca_reference", "pwcca_model", "cka_debiased", "cka_biased", "procrustes"):
+    for variant in (
+        "svcca99",
+        "pwcca_reference",
+        "pwcca_model",
+        "cka_debiased",
+        "cka_biased",
+        "procrustes",
+    ):
         value = table["value"].xs(variant, level="variant")
         null = table["value"].xs(f"{variant}_null", level="variant")
         assert value.loc[(["content", "sep"], 2)].to_numpy() == pytest.approx(0, abs=1e-7)
@@ -65,7 +83,11 @@ def test_classes_of_tokens_are_told_apart(pair):
 def test_tables_have_the_numbers_of_the_definitions(pair):
     both = pair.model, pair.reference
     x, y = (states(path, 1) for path in both)
-    table = similarity.compare([pair]).query("layer == 1 and tokens == 'all'").set_index("variant")["value"]
+    table = (
+        similarity.compare([pair])
+        .query("layer == 1 and tokens == 'all'")
+        .set_index("variant")["value"]
+    )
     assert table.filter(regex="^(?!.*_null)").to_dict() == pytest.approx({
         "svcca99": oracles.cca(x, y), "procrustes": oracles.procrustes(x, y),
         "pwcca_model": oracles.pwcca(x, y, 0.99, 0), "pwcca_reference": oracles.pwcca(x, y, 0.99, 1),
@@ -77,7 +99,10 @@ def test_tables_have_the_numbers_of_the_definitions(pair):
     assert (min(row["k_model"], row["k_reference"]), row["n"]) == (min(kept), 720)
     x, y = (states(path, 1, CONTENT) for path in both)
     row = rsa.compare([pair]).set_index(["variant", "layer"]).loc[("content", 1)]
-    assert (row["value"], row["n"]) == (pytest.approx(oracles.pearson_of_distances(x, y), abs=1e-12), 600)
+    assert (row["value"], row["n"]) == (
+        pytest.approx(oracles.pearson_of_distances(x, y), abs=1e-12),
+        600,
+    )
     table = linear_cka.compare([pair]).query("layer == 1").set_index("variant")["value"]
     assert table["cka_debiased"] == pytest.approx(1 - oracles.debiased_cka(x, y), abs=1e-9)
     assert table["cka_biased"] == pytest.approx(1 - oracles.biased_cka(x, y), abs=1e-9)
@@ -91,7 +116,9 @@ def test_maps_of_layers_compare_before_after_and_across(pair):
     }  # fmt: skip
     for row in table[table["tokens"] == "content"].itertuples():
         sides = [getattr(pair, side) for side in layer_cka.MAPS[row.variant]]
-        x, y = (states(*each, CONTENT) for each in zip(sides, (row.layer, row.ref_layer), strict=True))
+        x, y = (
+            states(*each, CONTENT) for each in zip(sides, (row.layer, row.ref_layer), strict=True)
+        )
         assert row.value == pytest.approx(oracles.debiased_cka(x, y), abs=1e-9)
     drawn = layer_cka.compare([pair], tokens=50)
     assert set(drawn["n"]) == {50}
@@ -103,14 +130,22 @@ def test_layers_that_do_not_vary_without_a_block_have_no_cka_there():
     blocks = [slice(0, 20), slice(20, 20), slice(20, 60)]
     found, without = layer_cka.all_pairs([CenteredStates.of(x, blocks) for x in walk])
     assert without[1] == pytest.approx(found, abs=1e-9)
-    assert np.isnan(without[0]).sum() == 5 and np.isnan(without[0, 1]).all() and np.isfinite(without[2]).all()
+    assert (
+        np.isnan(without[0]).sum() == 5
+        and np.isnan(without[0, 1]).all()
+        and np.isfinite(without[2]).all()
+    )
     few = [CenteredStates.of(x[:6], [slice(0, 3), slice(3, 6)]) for x in walk]
     assert np.isnan(layer_cka.all_pairs(few)[1]).all()
 
 
 def test_contrast_is_of_the_upper_third():
     assert layer_cka.thirds(12) == ([1, 2, 3, 4], [9, 10, 11, 12])
-    assert [layer_cka.thirds(layers) for layers in (4, 3, 0)] == [([1, 2], [3, 4]), ([], []), ([], [])]
+    assert [layer_cka.thirds(layers) for layers in (4, 3, 0)] == [
+        ([1, 2], [3, 4]),
+        ([], []),
+        ([], []),
+    ]
     index = pd.MultiIndex.from_product([range(7), range(7)])
     cells = pd.Series([1.0 if i == j else 0.8 if min(i, j) >= 5 else 0.3 for i, j in index], index)
     assert layer_cka.contrast(cells) == pytest.approx(0.5)
@@ -137,12 +172,19 @@ def test_nulls_permute_tokens(pair):
 
 
 def test_few_tokens(pair):
-    for tokens in (21, 22):  # as many as dimensions; enough of them, but not for the directions of two models
+    for tokens in (
+        21,
+        22,
+    ):  # as many as dimensions; enough of them, but not for the directions of two models
         with pytest.raises(UserError, match=f"{tokens} tokens cannot be compared at width 20"):
             similarity.compare([pair], tokens=tokens)
-    table = similarity.compare([pair], tokens=200)  # about 17 [CLS], fewer than the width: CCA says nothing
+    table = similarity.compare(
+        [pair], tokens=200
+    )  # about 17 [CLS], fewer than the width: CCA says nothing
     assert set(table.loc[table["tokens"] == "cls", "metric"]) == {"cka", "procrustes"}
-    x, y = np.random.default_rng(1).normal(size=(2, 30, 20))  # fewer than the directions of both sides
+    x, y = np.random.default_rng(1).normal(
+        size=(2, 30, 20)
+    )  # fewer than the directions of both sides
     found = similarity.rows(Comparison.of(CenteredStates.of(x), CenteredStates.of(y)))
     assert {row["metric"] for row in found} == {"cka", "procrustes"}
 
@@ -151,7 +193,9 @@ def test_references_are_shared_and_stimuli_kept_apart(pair, make_file):
     """Tables of several pairs are those of each pair, one below the other."""
     rng = np.random.default_rng(1)
     seed2, deep = (
-        make_file(f"{layers}.npz", rng.normal(size=(layers + 1, 720, 24)).astype(np.float32), LENGTHS)
+        make_file(
+            f"{layers}.npz", rng.normal(size=(layers + 1, 720, 24)).astype(np.float32), LENGTHS
+        )
         for layers in (2, 4)
     )
     pairs = [
@@ -178,7 +222,9 @@ def test_a_file_of_the_sampled_tokens_is_enough(make_file):
     x = np.random.default_rng(3).normal(size=(2, 3, 300, 6)).astype(np.float32)
 
     def table(**kept):
-        files = [make_file(f"{name}.npz", states, [10] * 30, **kept) for name, states in enumerate(x)]
+        files = [
+            make_file(f"{name}.npz", states, [10] * 30, **kept) for name, states in enumerate(x)
+        ]
         return rsa.compare([Pair(*files, {"stimuli": "wiki"})], tokens=100)
 
     pd.testing.assert_frame_equal(table(), table(kept=partial(sampled, count=100, stimuli="wiki")))
@@ -187,7 +233,9 @@ def test_a_file_of_the_sampled_tokens_is_enough(make_file):
 
 
 @pytest.mark.parametrize("metric", [rsa, svcca, similarity, layer_cka, linear_cka])
-def test_a_layer_whose_tokens_are_all_alike_has_no_row_and_the_others_have(metric, make_file, capsys):
+def test_a_layer_whose_tokens_are_all_alike_has_no_row_and_the_others_have(
+    metric, make_file, capsys
+):
     states = np.random.default_rng(0).normal(size=(3, 120, 5)).astype(np.float32)
     base = make_file("base.npz", states, [12] * 10)
     states[2] = 0.1 * states[2, 0]
@@ -206,14 +254,24 @@ def test_different_tokens_are_refused_with_both_names(make_file):
 
 
 def test_rows_without_a_column_are_refused_by_its_name():
-    row = {"metric": "distance", "layer": 1, "ref_layer": 1, "head": 0, "value": 0.5, "sd": 0.1, "n": 3}
+    row = {
+        "metric": "distance",
+        "layer": 1,
+        "ref_layer": 1,
+        "head": 0,
+        "value": 0.5,
+        "sd": 0.1,
+        "n": 3,
+    }
     with pytest.raises(UserError, match="'distance' have no 'variant'"):
         frame([row])
     with pytest.raises(UserError, match=r"old\.tsv has no column 'variant'"):
         stack({"old.tsv": pd.DataFrame([row | {"stimuli": "mnli"}])}, "distance", ["mean"])
 
 
-@pytest.mark.parametrize("how", [{"reads": "sampled", "tokens": "svcca_tokens"}, {"reads": "sample"}])
+@pytest.mark.parametrize(
+    "how", [{"reads": "sampled", "tokens": "svcca_tokens"}, {"reads": "sample"}]
+)
 def test_a_record_that_no_dump_can_serve_is_refused(how):
     with pytest.raises(UserError, match="write (tokens='tokens'|one of attention, sampled)"):
         Metric(module="mine", **how)
@@ -235,7 +293,9 @@ def runs(make_file):
             states[3] = 1.0
         maps = np.exp(logits + 0.3 * number * rng.normal(size=logits.shape))
         maps = (maps / maps.sum(-1, keepdims=True)).astype(np.float32)
-        made.append(make_file(f"{number}.npz", states[: layers + 1], [6] * 40, list(maps[:layers])))
+        made.append(
+            make_file(f"{number}.npz", states[: layers + 1], [6] * 40, list(maps[:layers]))
+        )
     return made
 
 
@@ -247,7 +307,11 @@ def test_distances_of_several_runs_are_those_of_the_metrics_own_tables(runs):
         similarity.compare(one, TOKENS["svcca"]).query("tokens == 'all'"),
         *(rsa.compare(one, TOKENS["rsa"]), jensen_shannon.compare(one), cosine.compare(one)),
     ])  # fmt: skip
-    of = table.query("head == 0 and layer > 0").pivot(index="variant", columns="layer", values="value").T
+    of = (
+        table.query("head == 0 and layer > 0")
+        .pivot(index="variant", columns="layer", values="value")
+        .T
+    )
     expected = {
         "rsa": 1 - of["content"], "svcca": of["svcca99"], "cka": of["cka_debiased"], "procrustes": of["procrustes"],
         "pwcca": (of["pwcca_model"] + of["pwcca_reference"]) / 2, "js": of["nats"], "cosine": 1 - of["crop"],
@@ -256,7 +320,9 @@ def test_distances_of_several_runs_are_those_of_the_metrics_own_tables(runs):
         assert found[0, 2][measure] == pytest.approx(values.to_numpy(), abs=1e-9), measure
 
 
-def test_layers_whose_tokens_are_alike_have_no_distance_and_other_depths_meet_at_the_same_share(runs):
+def test_layers_whose_tokens_are_alike_have_no_distance_and_other_depths_meet_at_the_same_share(
+    runs,
+):
     opened = [Activations(path) for path in runs]
     found = distances(opened, "rte", TOKENS)
     for measure, values in found[1, 2].items():
@@ -264,7 +330,8 @@ def test_layers_whose_tokens_are_alike_have_no_distance_and_other_depths_meet_at
         assert np.isnan(values).tolist() == [False, False, alike, False]
     deep, shallow = opened[0], opened[3]
     expected = [
-        jensen_shannon.per_map(shallow.attention(layer), deep.attention(2 * layer)).mean() for layer in (1, 2)
+        jensen_shannon.per_map(shallow.attention(layer), deep.attention(2 * layer)).mean()
+        for layer in (1, 2)
     ]
     assert found[0, 3]["js"] == pytest.approx(expected)
 

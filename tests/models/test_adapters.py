@@ -1,4 +1,5 @@
-"""Adapters that PEFT made, of every kind: merged as its own `merge_and_unload` does it, or refused."""
+"""Adapters that PEFT made, of every kind: merged as its own `merge_and_unload` does it, or
+refused."""
 
 import copy
 import json
@@ -43,8 +44,14 @@ def bases(tmp_path_factory):
 def adapted(kind, bases, to=None):
     """A model with a trained adapter of this kind; saved where one says so."""
     family, config = KINDS[kind]
-    loaded = AutoModel if config.task_type == "FEATURE_EXTRACTION" else AutoModelForSequenceClassification
-    model = peft.get_peft_model(loaded.from_pretrained(bases / family), copy.deepcopy(config)).eval()
+    loaded = (
+        AutoModel
+        if config.task_type == "FEATURE_EXTRACTION"
+        else AutoModelForSequenceClassification
+    )
+    model = peft.get_peft_model(
+        loaded.from_pretrained(bases / family), copy.deepcopy(config)
+    ).eval()
     torch.manual_seed(1)
     for weight in model.parameters():
         if weight.requires_grad:

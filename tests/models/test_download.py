@@ -1,4 +1,5 @@
-"""Checkpoints from a small hub on localhost: which commit is taken, which files are fetched, what is recorded."""
+"""Checkpoints from a small hub on localhost: which commit is taken, which files are fetched, what
+is recorded."""
 
 import io
 import json
@@ -31,21 +32,35 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"]
 def state(seed):
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+        vocab_size=len(WORDS),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
     )
-    return BertForPreTraining(config), BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)})
+    return BertForPreTraining(config), BertTokenizer(
+        vocab={word: i for i, word in enumerate(WORDS)}
+    )
 
 
 def files(folder, seed, *weights):
-    """A repository of `seed`'s model as published in 2021: no tokenizer.json, weights twice or in one of the forms."""
+    """A repository of `seed`'s model as published in 2021: no tokenizer.json, weights twice or in
+    one of the forms."""
     model, tokenizer = state(seed)
     save_model(folder, model, tokenizer)
-    found = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "tokenizer.json"}
-    found["vocab.txt"], found["tokenizer_config.json"] = "\n".join(WORDS).encode(), b'{"do_lower_case": true}'
+    found = {
+        path.name: path.read_bytes() for path in folder.iterdir() if path.name != "tokenizer.json"
+    }
+    found["vocab.txt"], found["tokenizer_config.json"] = (
+        "\n".join(WORDS).encode(),
+        b'{"do_lower_case": true}',
+    )
     pickle = io.BytesIO()
     torch.save(model.state_dict(), pickle)
     found |= {"pytorch_model.bin": pickle.getvalue(), "tf_model.h5": b"never asked for"}
-    return {name: content for name, content in found.items() if "model." not in name or name in weights}
+    return {
+        name: content for name, content in found.items() if "model." not in name or name in weights
+    }
 
 
 @pytest.fixture
@@ -56,7 +71,9 @@ def hub(tmp_path, monkeypatch):
                    "made/tf": files(tmp_path / "tf", 1, "tf_model.h5")}) as hub:  # fmt: skip
         monkeypatch.setattr(constants, "ENDPOINT", hub.url)
         monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+            constants,
+            "HUGGINGFACE_CO_URL_TEMPLATE",
+            hub.url + "/{repo_id}/resolve/{revision}/{filename}",
         )
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -82,7 +99,9 @@ def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path, branch
         commit, pinned, seed = expected
         assert source(run) == (f"hub:{REPOSITORY}@{commit}", pinned) and holds(run, seed)
 
-    hub.push(REPOSITORY, LATER, files(tmp_path / "later", 2, "pytorch_model.bin"), branch or "main")
+    hub.push(
+        REPOSITORY, LATER, files(tmp_path / "later", 2, "pytorch_model.bin"), branch or "main"
+    )
     taken(branch, cache, LATER, False, 2)
     said = origins({"1": {"records": [str(run / "source.json")]}})["1"]["checkpoint"]
     assert said == f"{REPOSITORY}@" + (f"{branch} ({LATER[:7]})" if branch else LATER[:7])
@@ -95,14 +114,19 @@ def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path, branch
 def test_one_form_of_the_weights_is_fetched(hub, tmp_path):
     download_checkpoint("made/both", REVISION, tmp_path / "run", tmp_path / "cache")
     fetched = Counter(path for repository, path in hub.requests if repository == "made/both")
-    assert fetched.keys() == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
+    assert fetched.keys() == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer_config.json",
+        "vocab.txt",
+    }
     assert holds(tmp_path / "run", 1)
 
 
 @pytest.fixture
 def unsaid(hub, tmp_path):
-    """A small BERT as Google published them, as a folder and at the hub: of the tokenizer its vocabulary alone, and a
-    config.json without a type."""
+    """A small BERT as Google published them, as a folder and at the hub: of the tokenizer its
+    vocabulary alone, and a config.json without a type."""
     published = files(tmp_path / "made", 1, "pytorch_model.bin")
     published.pop("tokenizer_config.json")
     said = json.loads(published["config.json"])
@@ -155,7 +179,12 @@ def test_copying_the_resolved_commit_changes_no_entry(tmp_path):
     for before, same in ((unpinned, pinned), (pinned, unpinned), (branch, pinned)):
         write_source(tmp_path, hub_source("a/b", REVISION, before.get("revision")))
         assert as_asked_before(before, tmp_path) == as_asked_before(same, tmp_path) == before
-        for entry in (other, {"hub": "a/c"}, {"path": "/x"}, unpinned if before == branch else branch):
+        for entry in (
+            other,
+            {"hub": "a/c"},
+            {"path": "/x"},
+            unpinned if before == branch else branch,
+        ):
             assert as_asked_before(entry, tmp_path) == entry
 
 
@@ -168,7 +197,10 @@ def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
 
     write_source(one, hub_source("a/b", REVISION, REVISION))
     carry_source(one, other)
-    assert told()["checkpoint"] == f"a/b@{REVISION[:7]}" and told(label="mine")["checkpoint"] == "mine"
+    assert (
+        told()["checkpoint"] == f"a/b@{REVISION[:7]}"
+        and told(label="mine")["checkpoint"] == "mine"
+    )
     write_source(other, local_source("bert"))
     with pytest.raises(UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*local bert"):
         told()

@@ -50,7 +50,8 @@ from bertshift.models.reinitialise import (
 )
 from bertshift.models.truncate import keep_layers
 
-# What is done to a model or to what it computes is tried where families differ in it; what a row says, on every family.
+# What is done to a model or to what it computes is tried where families differ in it; what a row
+# says, on every family.
 MATRIX = {
     "every": FAMILIES,
     "attention": ("bert", "albert", "deberta-v2", "mpnet", "modernbert", "gpt2", "llama", "phi3"),
@@ -191,7 +192,11 @@ def test_what_a_head_moves_adds_up_to_the_output_of_the_projection(kind):
 @kinds("every")
 def test_groups_are_what_gives_gradients_to_them(kind):
     model, inputs = model_of(kind), inputs_of(kind)
-    layers, weights, family = Layers(model, **inputs), dict(model.named_parameters()), family_of(model)
+    layers, weights, family = (
+        Layers(model, **inputs),
+        dict(model.named_parameters()),
+        family_of(model),
+    )
     reached = {name: set() for name in weights}
 
     def note(part, output):
@@ -242,7 +247,9 @@ def test_fresh_layers_move_nothing_else(kind):
     model = model_of(kind)
     before = copied(model)
     reinitialise_layers(model, 3, seed=1)
-    upper = {name for name, _ in model.named_parameters() if family_of(model).group(name) in ("3", "4")}
+    upper = {
+        name for name, _ in model.named_parameters() if family_of(model).group(name) in ("3", "4")
+    }
     assert changed(before, model) == upper
     for name in upper:
         weight = model.state_dict()[name]

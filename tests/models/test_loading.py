@@ -16,7 +16,20 @@ from bertshift.models.loading import import_checkpoint, load_encoder, save_model
 from bertshift.models.weights import norms
 
 torch.set_num_threads(1)
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "Hello", "[", "]", "mask", "##s"]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "hello",
+    "world",
+    "Hello",
+    "[",
+    "]",
+    "mask",
+    "##s",
+]
 IDS = torch.tensor([[2, 5, 6, 11, 3]])
 CONFIG = BertConfig(
     vocab_size=len(WORDS), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
@@ -67,7 +80,13 @@ def test_encoder_of_a_pretraining_model_gives_its_hidden_states(pretrained):
         torch.testing.assert_close(output.pooler_output, expected.pooler_output)
     source = json.loads((pretrained.run / "source.json").read_text())
     assert (source["source"], source["family"]) == ("local:pretrained", "bert")
-    names = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "source.json"}
+    names = {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "source.json",
+    }
     assert {path.name for path in pretrained.run.iterdir()} == names
 
 
@@ -99,7 +118,12 @@ def wrapped(prefix):
 
 @pytest.mark.parametrize(
     "change",
-    [early, wrapped("module."), wrapped("module._orig_mod."), lambda s: wrapped("bert._orig_mod.")(early(s))],
+    [
+        early,
+        wrapped("module."),
+        wrapped("module._orig_mod."),
+        lambda s: wrapped("bert._orig_mod.")(early(s)),
+    ],
 )
 def test_other_names_of_the_same_weights_are_read(pretrained, change):
     pretrained.rewrite(change)
@@ -111,7 +135,9 @@ def test_other_names_of_the_same_weights_are_read(pretrained, change):
 def test_missing_pooler_is_drawn_from_the_seed_and_said(pretrained, caplog):
     pretrained.rewrite(lambda state: {k: v for k, v in state.items() if ".pooler." not in k})
     with caplog.at_level(logging.WARNING):
-        first, again, other = (load_encoder(pretrained.folder, seed=n).pooler.dense for n in (1, 1, 2))
+        first, again, other = (
+            load_encoder(pretrained.folder, seed=n).pooler.dense for n in (1, 1, 2)
+        )
     assert torch.equal(first.weight, again.weight) and not torch.equal(first.weight, other.weight)
     assert first.bias.abs().max() == 0 and "has no pooler" in caplog.text
 
@@ -129,7 +155,11 @@ def test_failed_save_leaves_the_old_weights(pretrained, monkeypatch):
 
 
 def test_a_pickle_of_tensors_is_the_same_checkpoint_whole_and_in_parts(pretrained):
-    safe, folder, whole = pretrained.imported(), pretrained.folder, pretrained.folder / "pytorch_model.bin"
+    safe, folder, whole = (
+        pretrained.imported(),
+        pretrained.folder,
+        pretrained.folder / "pytorch_model.bin",
+    )
     positions = {"bert.embeddings.position_ids": torch.arange(32)[None]}
     state = pretrained.model.state_dict() | positions
     whole.write_bytes(b"not looked at beside safetensors")
@@ -177,10 +207,16 @@ def part(name, change):
     ("change", "words"),
     [
         (lambda s: {k: v for k, v in s.items() if DENSE not in k}, f"lacks {DENSE}"),
-        (lambda s: s | {"bert.encoder.layer.2.x.bias": torch.zeros(32)}, "unknown encoder.layer.2"),
+        (
+            lambda s: s | {"bert.encoder.layer.2.x.bias": torch.zeros(32)},
+            "unknown encoder.layer.2",
+        ),
         (lambda s: s | {"bert.pooler.dense.bias": torch.zeros(16)}, "another shape .* for pooler"),
         (part(DENSE, lambda w: w * math.nan), f"{DENSE} holds NaN"),
-        (part("LayerNorm.weight", lambda w: w.double() * 1e300), "LayerNorm.weight holds NaN or inf"),
+        (
+            part("LayerNorm.weight", lambda w: w.double() * 1e300),
+            "LayerNorm.weight holds NaN or inf",
+        ),
         (part(DENSE, lambda w: (w * 100).to(torch.int8)), f"{DENSE} holds int8"),
         (part(DENSE, lambda w: w.to(torch.float8_e4m3fn)), f"{DENSE} holds float8"),
     ],
@@ -196,7 +232,10 @@ def test_weights_that_cannot_be_used_are_named(pretrained, change, words):
         (None, "index.json has no weight_map"),
         ({"bert.pooler.dense.bias": 1}, "index.json has no weight_map"),
         ({"bert.pooler.dense.bias": "../part.safetensors"}, "part.safetensors, which is outside"),
-        ({"bert.pooler.dense.bias": "HERE/part.safetensors"}, "part.safetensors, which is outside"),
+        (
+            {"bert.pooler.dense.bias": "HERE/part.safetensors"},
+            "part.safetensors, which is outside",
+        ),
         ({"bert.pooler.dense.bias": "part.safetensors"}, "part.safetensors, which is missing"),
     ],
 )
@@ -273,5 +312,7 @@ def test_keys_about_how_a_model_hands_out_change_nothing(kind, tmp_path):
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     import_checkpoint(tmp_path / "given", tmp_path / "run")
     encoder, ids = load_encoder(tmp_path / "run"), torch.tensor([[3, 4, 5, 6, 7]])
-    torch.testing.assert_close(run(encoder, ids).last_hidden_state, run(model, ids).last_hidden_state)
+    torch.testing.assert_close(
+        run(encoder, ids).last_hidden_state, run(model, ids).last_hidden_state
+    )
     assert longest_input(encoder) == longest_input(model)

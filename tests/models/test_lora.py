@@ -1,4 +1,5 @@
-"""Adapters of every family: what is trained, what they compute, and that merging changes nothing but the form."""
+"""Adapters of every family: what is trained, what they compute, and that merging changes nothing
+but the form."""
 
 import pytest
 import torch
@@ -25,7 +26,9 @@ def trained(model):
     return model
 
 
-@pytest.mark.parametrize("kind", ["bert", "albert", "deberta-v2", "modernbert", "gpt2", "gpt_neox", "llama"])
+@pytest.mark.parametrize(
+    "kind", ["bert", "albert", "deberta-v2", "modernbert", "gpt2", "gpt_neox", "llama"]
+)
 @torch.no_grad()
 def test_a_merged_model_computes_what_the_adapters_did(kind):
     model, before = model_of(kind), states(model_of(kind), kind)

@@ -58,7 +58,8 @@ def test_another_seed_or_tensor_has_other_noise():
 
 
 def test_bytes_of_a_seed_are_the_same_everywhere():
-    """NumPy's generator by hand, and a digest that another version or machine must give as well."""
+    """NumPy's generator by hand, and a digest that another version or machine must give as
+    well."""
     change = np.linspace(-1, 1, 12).reshape(3, 4)
     drawn = np.random.Generator(np.random.PCG64(7)).standard_normal((3, 4))
     size = np.sqrt((change**2).sum() / (drawn**2).sum()).astype(np.float32)

@@ -1,4 +1,5 @@
-"""Tokenizers of every kind: inputs, words, characters, and what is read from and written to folders."""
+"""Tokenizers of every kind: inputs, words, characters, and what is read from and written to
+folders."""
 
 import json
 import logging
@@ -6,7 +7,15 @@ import re
 
 import pytest
 import torch
-from made_encoders import TEXTS, TOKENIZERS, inputs_of, made_tokenizer, model_of, tokenizer, tokenizer_folder
+from made_encoders import (
+    TEXTS,
+    TOKENIZERS,
+    inputs_of,
+    made_tokenizer,
+    model_of,
+    tokenizer,
+    tokenizer_folder,
+)
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
@@ -35,7 +44,9 @@ SENTENCES = [["The", *ODD, "end"], *([word, "old", word, word] for word in ODD),
 
 def same_pieces(again, ours):
     texts = [*TEXTS, *ODD, " ".join(ODD)]
-    assert pieces(again, texts) == pieces(ours, texts) and spans(again, texts) == spans(ours, texts)
+    assert pieces(again, texts) == pieces(ours, texts) and spans(again, texts) == spans(
+        ours, texts
+    )
 
 
 @kinds
@@ -66,13 +77,21 @@ def test_no_input_is_empty(kind):
 def test_no_text_has_tokens_that_stand_around_texts(kind):
     ours = tokenizer(kind)
     special = layout_of(ours).special
-    literal = [token for token in ours.all_special_tokens if token not in (ours.unk_token, ours.mask_token)]
+    literal = [
+        token
+        for token in ours.all_special_tokens
+        if token not in (ours.unk_token, ours.mask_token)
+    ]
     assert special == {ours.convert_tokens_to_ids(token) for token in literal}
     texts = [f"the {token} dog{token}" for token in literal] + [" ".join(ODD)]
     for ids in (
         *pieces(ours, texts),
         *([one for one, *_ in each] for each in spans(ours, texts)),
-        *(part for sentence in word_pieces(ours, [text.split() for text in texts]) for part in sentence),
+        *(
+            part
+            for sentence in word_pieces(ours, [text.split() for text in texts])
+            for part in sentence
+        ),
     ):
         assert ids and special.isdisjoint(ids) and None not in ids
     if mask := ours.mask_token:
@@ -80,7 +99,10 @@ def test_no_text_has_tokens_that_stand_around_texts(kind):
 
 
 def test_special_tokens_that_are_written_out_are_counted():
-    rows = [{"id": "1", "text_a": "the [SEP] dog"}, {"id": "2", "text_a": "a [MASK]", "text_b": "[SEP]"}]
+    rows = [
+        {"id": "1", "text_a": "the [SEP] dog"},
+        {"id": "2", "text_a": "a [MASK]", "text_b": "[SEP]"},
+    ]
     with pytest.warns(UserWarning, match=re.escape("2 of 2 texts have [SEP]")) as warned:
         encode(tokenizer("bert"), rows, 20)
     assert len(warned) == 1
@@ -101,7 +123,11 @@ def test_words_are_cut_as_in_a_text(kind):
 @kinds
 def test_every_piece_is_in_one_word(kind):
     ours = tokenizer(kind)
-    texts = [" ".join(sentence) for sentence in SENTENCES] + ["  two  spaces\tand a tab\n", " ", ""]
+    texts = [" ".join(sentence) for sentence in SENTENCES] + [
+        "  two  spaces\tand a tab\n",
+        " ",
+        "",
+    ]
     for text, found in zip(texts, spans(ours, texts), strict=True):
         assert [one for one, *_ in found] == pieces(ours, [text])[0]
         for _, first, end in found:
@@ -115,14 +141,21 @@ def test_every_piece_is_in_one_word(kind):
 def test_a_tokenizer_comes_back_from_every_layout(kind, tmp_path):
     ours = load_tokenizer(tokenizer_folder(kind, tmp_path / "whole"))
     alone = tokenizer_folder(kind, tmp_path / "alone", config=False)
-    (alone / "config.json").write_text(json.dumps({"model_type": kind if kind != "llama" else "mistral"}))
+    (alone / "config.json").write_text(
+        json.dumps({"model_type": kind if kind != "llama" else "mistral"})
+    )
     save_tokenizer(tmp_path / "saved", ours)
     saved = load_tokenizer(tmp_path / "saved")
     for again in (saved, load_tokenizer(alone)):
         same_pieces(again, ours)
-        assert (layout_of(again).one, layout_of(again).two) == (layout_of(ours).one, layout_of(ours).two)
+        assert (layout_of(again).one, layout_of(again).two) == (
+            layout_of(ours).one,
+            layout_of(ours).two,
+        )
         assert again.pad_token is not None and again.get_vocab() == ours.get_vocab()
-    assert layout_of(saved) == layout_of(ours) and saved.special_tokens_map == ours.special_tokens_map
+    assert (
+        layout_of(saved) == layout_of(ours) and saved.special_tokens_map == ours.special_tokens_map
+    )
     save_tokenizer(tmp_path / "twice", saved)
     for path in (tmp_path / "saved").iterdir():
         assert path.read_bytes() == (tmp_path / "twice" / path.name).read_bytes()

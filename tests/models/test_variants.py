@@ -20,7 +20,9 @@ def model():
 
 
 def drawn(model, names):
-    return torch.cat([w.flatten() for n, w in model.named_parameters() if n in names and w.dim() == 2])
+    return torch.cat(
+        [w.flatten() for n, w in model.named_parameters() if n in names and w.dim() == 2]
+    )
 
 
 def test_randomise_draws_everything_untruncated(model):
@@ -44,7 +46,9 @@ def test_reinitialised_layers_follow_their_scheme(model, scheme, deviation, boun
     names = changed(before, model)
     assert {name.split(".")[2] for name in names} == {"2", "3"} and len(names) == 32
     weights = drawn(model, names)
-    assert weights.std().item() == pytest.approx(deviation, rel=0.03) and weights.abs().max() <= bound
+    assert (
+        weights.std().item() == pytest.approx(deviation, rel=0.03) and weights.abs().max() <= bound
+    )
 
 
 def test_a_layers_draw_does_not_depend_on_the_first(model):

@@ -15,7 +15,8 @@ from bertshift.papers import by_name
 from bertshift.requests import figures
 from bertshift.verdicts.multiplicity import with_claim_verdicts
 
-# Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another family.
+# Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another
+# family.
 NAMES = ["kovaleva2019/figure2", "kovaleva2019/figure5", "kovaleva2019/figure3", "college2020/figure3", "hao2020/figure2",
          "hao2020/figure5", "merchant2020/figure2", "beyond/encoders"]  # fmt: skip
 LAYERS, HEADS = 6, 12
@@ -35,24 +36,35 @@ class Made:
             (folder / paper).mkdir(exist_ok=True)
             Image.new("RGB", (40, 30), "white").save(folder / f"{name}.png")
             files.write_tsv(folder / f"{name}.tsv", table)
-            entry = {"name": name, "models": figures.models_of(config, name), "tables": list(tables)}
+            entry = {
+                "name": name,
+                "models": figures.models_of(config, name),
+                "tables": list(tables),
+            }
             self.figures.append((entry, files.read_tsv(folder / f"{name}.tsv"), caption))
             self.tables |= {
                 path: one for path, one in tables.items() if path.split("/")[1] in figures.OF_PAIRS
             }
             claims.append(by_name.decide(name, tables, published[paper]))
         by_paper = pd.concat(claims).groupby("paper", sort=False, group_keys=False)
-        files.write_tsv(folder / "claims.tsv", pd.concat(with_claim_verdicts(rows) for _, rows in by_paper))
+        files.write_tsv(
+            folder / "claims.tsv", pd.concat(with_claim_verdicts(rows) for _, rows in by_paper)
+        )
         self.claims = files.read_tsv(folder / "claims.tsv")
 
     def data(self, caption=None, **changes):
-        """Make the page's data; `caption` replaces every figure's own, and `changes` columns of the claims."""
+        """Make the page's data; `caption` replaces every figure's own, and `changes` columns of
+        the claims."""
         drawn = []
         for entry, table, own in self.figures:
             image = self.folder / f"{entry['name']}.png"
-            drawn.append(data.figure(entry, table, caption or own, self.published, image, self.folder))
+            drawn.append(
+                data.figure(entry, table, caption or own, self.published, image, self.folder)
+            )
         examples = {"mnli": example("mnli", "base")}
-        return data.page(drawn, self.claims.assign(**changes), self.published, pairs(self.tables), examples)
+        return data.page(
+            drawn, self.claims.assign(**changes), self.published, pairs(self.tables), examples
+        )
 
     def table(self, name):
         return next(table for entry, table, _ in self.figures if entry["name"] == name)

@@ -40,7 +40,8 @@ def address(made_page):
 
 @pytest.fixture
 def opened(browser, address):
-    """(view, width, dark) -> the page; after the test: nothing was asked of a network, and no error was shown."""
+    """(view, width, dark) -> the page; after the test: nothing was asked of a network, and no
+    error was shown."""
     pages, asked, errors = [], [], []
 
     def visit(view="#/", width=1280, dark=False):

@@ -1,4 +1,5 @@
-"""Every figure, drawn once from the real run: its numbers, its words and its text that can be read."""
+"""Every figure, drawn once from the real run: its numbers, its words and its text that can be
+read."""
 
 import re
 

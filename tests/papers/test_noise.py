@@ -1,4 +1,5 @@
-"""Models made by noise in the figures of change: what is drawn of them, and that nothing else depends on them."""
+"""Models made by noise in the figures of change: what is drawn of them, and that nothing else
+depends on them."""
 
 import pandas as pd
 import pytest

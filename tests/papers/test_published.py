@@ -25,3 +25,21 @@ def test_merchant_absolute_scores_are_base_plus_delta(published):
             assert table["base"][task] + deltas[task] == pytest.approx(
                 table["absolute"][model][task], abs=0.051
             )
+
+
+def test_every_entry_says_where_it_comes_from(published):
+    for name, paper in published.items():
+        assert paper["paper"]["key"] == name
+        for item, entry in paper.items():
+            if item.startswith(("figure", "table")):
+                assert (
+                    entry["place"]
+                    and entry["source"]
+                    and entry["provenance"] in ("printed", "digitised", "derived", None)
+                )
+        for entry in paper["claims"].values():
+            assert (
+                entry["statement"]
+                and entry["place"]
+                and entry["strength"] in ("explicit", "implied", "ambiguous", "question")
+            )

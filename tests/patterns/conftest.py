@@ -19,13 +19,18 @@ def tokens_of(row):
 
 @pytest.fixture
 def attended(monkeypatch):
-    """Takes the place of a model of 2 layers x 3 heads: maps drawn from the model folder's name and the row's id."""
+    """Takes the place of a model of 2 layers x 3 heads: maps drawn from the model folder's name
+    and the row's id."""
 
     def attend(folder, rows, max_length):
         for number, row in reversed(list(enumerate(rows))):
             tokens, special, segment = tokens_of(row)
             yield Attended(
-                number, tokens, special, segment, torch.from_numpy(maps_of(folder, row, len(tokens)))
+                number,
+                tokens,
+                special,
+                segment,
+                torch.from_numpy(maps_of(folder, row, len(tokens))),
             )
 
     for module in (sheet, shares):
@@ -42,7 +47,11 @@ def maps_of(folder, row, length):
 def inputs():
     """20 inputs of different lengths, every second one a pair."""
     return [
-        {"id": f"dev-{n}", "text_a": "a " * (1 + n), **({"text_b": "b " * (2 + n // 2)} if n % 2 else {})}
+        {
+            "id": f"dev-{n}",
+            "text_a": "a " * (1 + n),
+            **({"text_b": "b " * (2 + n // 2)} if n % 2 else {}),
+        }
         for n in range(20)
     ]
 

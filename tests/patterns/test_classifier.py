@@ -26,7 +26,9 @@ def labelled():
         labels.append(list(pure)[number % 3])
         maps.append((0.8 * pure[labels[-1]] + 0.2 * noise).astype(np.float32))
     examples = [f"dev-{number // 2}" for number in range(60)]
-    return pd.DataFrame({"task": "rte", "example": examples, "label": labels, "source": "proposed"}), maps
+    return pd.DataFrame(
+        {"task": "rte", "example": examples, "label": labels, "source": "proposed"}
+    ), maps
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,9 @@ def fitted(labelled):
 def test_it_learns_textbook_maps_of_inputs_that_it_has_not_seen(fitted):
     _, predictions = fitted
     assert summary(predictions)["f1_macro_cross_validated"] > 0.95
-    assert predictions.groupby("example")["fold"].nunique().eq(1).all() and {*predictions["fold"]} == {
+    assert predictions.groupby("example")["fold"].nunique().eq(1).all() and {
+        *predictions["fold"]
+    } == {
         1,
         2,
         3,
@@ -48,7 +52,9 @@ def test_same_labels_same_bytes_and_read_back_it_answers_alike(fitted, labelled,
     net, _ = fitted
     sheet, maps = labelled
     inputs = torch.cat([classifier.resample(torch.from_numpy(one)[None], 16) for one in maps])
-    again = classifier.train(inputs, np.array(list(map(CLASSES.index, sheet["label"]))), SETTINGS, "all")
+    again = classifier.train(
+        inputs, np.array(list(map(CLASSES.index, sheet["label"]))), SETTINGS, "all"
+    )
     for name, one in (("a", net), ("b", again)):
         classifier.save(tmp_path / name, one)
     assert sha256(tmp_path / "a") == sha256(tmp_path / "b")
@@ -80,7 +86,8 @@ def test_tables_say_what_was_counted(fitted):
     _, predictions = fitted
     scores = score_table(predictions).set_index(["variant", "pattern"])
     assert (
-        scores.loc[("cross_validated", "macro"), "value"] == summary(predictions)["f1_macro_cross_validated"]
+        scores.loc[("cross_validated", "macro"), "value"]
+        == summary(predictions)["f1_macro_cross_validated"]
     )
     assert np.isnan(scores.loc[("resubstituted", "block"), "value"])
     confusion = confusion_table(predictions)

@@ -53,9 +53,13 @@ def test_uniform_attention_is_heterogeneous_at_any_length(length):
     causal = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
     found = of(causal, np.arange(length) == 0, np.zeros(length))
     assert CLASSES[propose(found, length, causal=True)] == "heterogeneous"
-    for k, (name, least) in enumerate((("vertical", 0.6), ("diagonal", 0.5)) if length > 2 else ()):
+    for k, (name, least) in enumerate(
+        (("vertical", 0.6), ("diagonal", 0.5)) if length > 2 else ()
+    ):
         bound = np.eye(3)[k] * max(least, 1.5 * found[k])
-        said = [CLASSES[propose(bound * (1 + sign * 1e-6), length, causal=True)] for sign in (-1, 1)]
+        said = [
+            CLASSES[propose(bound * (1 + sign * 1e-6), length, causal=True)] for sign in (-1, 1)
+        ]
         assert said == ["heterogeneous", name]
 
 

@@ -18,7 +18,9 @@ def test_a_corrected_label_and_one_that_is_marked_are_a_persons(table, tmp_path)
     copy = table.iloc[::-1].copy()  # in any order
     copy.loc[0, "label"] = "block" if copy.loc[0, "label"] != "block" else "vertical"
     copy.loc[3, "source"] = "person"
-    copy.drop(columns="page").to_csv(tmp_path / "mine.tsv", sep="\t", index=False, lineterminator="\r\n")
+    copy.drop(columns="page").to_csv(
+        tmp_path / "mine.tsv", sep="\t", index=False, lineterminator="\r\n"
+    )
     found = read_labels(tmp_path / "mine.tsv", table)
     assert np.flatnonzero(found["source"] == "person").tolist() == [0, 3]
     assert found["label"].tolist() == [copy.loc[0, "label"], *table["label"][1:]]

@@ -12,7 +12,8 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 @pytest.fixture(scope="module")
 def predictions():
-    """100 labelled maps of 50 inputs: each class is told right in 16 of 20 cases, else it is the next one."""
+    """100 labelled maps of 50 inputs: each class is told right in 16 of 20 cases, else it is the
+    next one."""
     label = np.repeat(np.arange(5), 20)
     said = np.where(np.tile(np.arange(20) < 16, 5), label, (label + 1) % 5)
     return pd.DataFrame(
@@ -34,12 +35,15 @@ def measured(attended, inputs, predictions, tmp_path):
 
 @pytest.fixture
 def answers(measured, attended, inputs):
-    """Of each run's inputs, for each of six maps: (the classifier's probabilities, the class that its features propose)."""
+    """Of each run's inputs, for each of six maps: (the classifier's probabilities, the class that
+    its features propose)."""
 
     def of(run):
         for row in inputs:
             tokens, special, segment = tokens_of(row)
-            maps = torch.from_numpy(attended(run, row, len(tokens)).reshape(6, len(tokens), len(tokens)))
+            maps = torch.from_numpy(
+                attended(run, row, len(tokens)).reshape(6, len(tokens), len(tokens))
+            )
             for one in maps:
                 yield (
                     probabilities(measured[0], one[None])[0],
@@ -57,9 +61,9 @@ def test_shares_are_counts_of_single_maps(measured, answers):
         for variant, found in (("classified", np.argmax(likely, axis=1)), ("proposed", proposed)):
             expected = np.bincount(found, minlength=5) / 120
             np.testing.assert_allclose(rows[variant][list(CLASSES)], expected, atol=1e-12)
-        surest = maps[(maps["variant"] == "most_confident") & (maps["init"] == init)].set_index("pattern")[
-            "value"
-        ]
+        surest = maps[(maps["variant"] == "most_confident") & (maps["init"] == init)].set_index(
+            "pattern"
+        )["value"]
         assert surest[list(CLASSES)].to_numpy() == pytest.approx(np.max(likely, axis=0))
     assert (
         (table["maps"] == 120).all()
@@ -81,7 +85,8 @@ def test_all_maps_of_one_input_are_drawn(measured, attended, inputs):
 
 
 def test_blocks_of_both_samples_are_left_out_together(predictions):
-    """40 inputs to be counted and 50 labelled ones, in 20 blocks each: without the first, corrected as if it had not been."""
+    """40 inputs to be counted and 50 labelled ones, in 20 blocks each: without the first,
+    corrected as if it had not been."""
     counts = np.random.default_rng(0).multinomial(8, [0.1, 0.3, 0.2, 0.1, 0.3], 40).astype(float)
     rows = shares.share_rows(counts, counts, predictions).set_index(["variant", "pattern"])
     number = predictions["example"].str.removeprefix("dev-").astype(int)

@@ -14,7 +14,9 @@ def test_every_task_and_layer_has_its_share_and_replicates_take_turns(models, in
     assert set(runs) <= {5, 6} and set(chosen["head"]) == {1, 2, 3}
     # Without an input twice in a stratum, as there are enough; in random order; the same again.
     assert not chosen.duplicated(["task", "layer", "example"]).any()
-    assert chosen["map"].tolist() == [*range(1, 43)] and chosen["page"].tolist() == [1] * 40 + [2] * 2
+    assert (
+        chosen["map"].tolist() == [*range(1, 43)] and chosen["page"].tolist() == [1] * 40 + [2] * 2
+    )
     assert chosen["task"].iloc[:20].nunique() == 2
     assert chosen.equals(sheet.choose(models, dict.fromkeys(models, inputs), 42))
     assert len(sheet.choose(models, dict.fromkeys(models, inputs[:2]), 42)) == 42

@@ -29,7 +29,8 @@ class Stored:
 
 @dataclass
 class Made:
-    """Stimuli, activations and edge folders as the workflow makes them, of random words and hidden states."""
+    """Stimuli, activations and edge folders as the workflow makes them, of random words and hidden
+    states."""
 
     folder: Path
 
@@ -49,11 +50,20 @@ class Made:
     def kept(self) -> PartCache:
         return PartCache(self.folder / "parts", "code")
 
-    def edges(self, task: str, spans: int, splits: dict[str, list[dict]], multilabel: bool = False) -> Path:
+    def edges(
+        self, task: str, spans: int, splits: dict[str, list[dict]], multilabel: bool = False
+    ) -> Path:
         folder = self.folder / task
         folder.mkdir(exist_ok=True)
-        said = [t["label"] for records in splits.values() for record in records for t in record["targets"]]
-        labels = sorted({label for each in said for label in ([each] if isinstance(each, str) else each)})
+        said = [
+            t["label"]
+            for records in splits.values()
+            for record in records
+            for t in record["targets"]
+        ]
+        labels = sorted(
+            {label for each in said for label in ([each] if isinstance(each, str) else each)}
+        )
         for split, records in splits.items():
             write_jsonl(folder / f"{split}.jsonl", records)
         counts = {split: {} for split in splits}
@@ -79,7 +89,8 @@ def make(
     dtype: str = "float32",
     cut: int | None = None,
 ) -> Made:
-    """Each word is 1 to `pieces` tokens; a token's state is its word's own vector, a layer's, and noise.
+    """Each word is 1 to `pieces` tokens; a token's state is its word's own vector, a layer's, and
+    noise.
 
     cut: the word that the window has cut off.
     """
@@ -87,7 +98,9 @@ def make(
     types = sorted({word for words in sentences for word in words})
     vectors = {word: rng.normal(size=(LAYERS + 1, WIDTH)) for word in types}
     sizes = {word: 1 + number % pieces for number, word in enumerate(types)}
-    tokens = [["", *(word for word in words for _ in range(sizes[word])), ""] for words in sentences]
+    tokens = [
+        ["", *(word for word in words for _ in range(sizes[word])), ""] for words in sentences
+    ]
     ends = [np.cumsum([sizes[word] for word in words]) for words in sentences]
     lengths = np.array([len(each) for each in tokens])
     flat = [word for each in tokens for word in each]
@@ -121,10 +134,14 @@ def make(
     return result
 
 
-def random_sentences(count: int, types: int = 40, longest: int = 9, seed: int = 0) -> list[list[str]]:
+def random_sentences(
+    count: int, types: int = 40, longest: int = 9, seed: int = 0
+) -> list[list[str]]:
     """Distinct sentences of random words."""
     rng = np.random.default_rng(seed)
     found = {}
     while len(found) < count:
-        found[tuple(f"w{word}" for word in rng.integers(types, size=rng.integers(4, longest)))] = None
+        found[tuple(f"w{word}" for word in rng.integers(types, size=rng.integers(4, longest)))] = (
+            None
+        )
     return [list(words) for words in found]

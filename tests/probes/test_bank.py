@@ -30,18 +30,30 @@ def world(tmp_path_factory):
 
     def targets(words):
         first = span(words)
-        pairs = [(first, first), (first, span(words)), (first, span(words)), (span(words), span(words))]
+        pairs = [
+            (first, first),
+            (first, span(words)),
+            (first, span(words)),
+            (span(words), span(words)),
+        ]
         return [("abc"[rng.integers(3)], *pair) for pair in pairs[: rng.integers(1, 5)]]
 
     records = [record(words, *targets(words)) for words in sentences]
     made = make(tmp_path_factory.mktemp("bank"), sentences, pieces=3)
-    folder = made.edges("srl", 2, {"train": records[:14], "dev": records[14:19], "test": records[19:]})
+    folder = made.edges(
+        "srl", 2, {"train": records[:14], "dev": records[14:19], "test": records[19:]}
+    )
     task = read_task("srl", folder, read_rows(made.sentences), SETTINGS, controls=[1])
-    return load_examples(task, Activations(made.activations)), Activations(made.activations), records[:14]
+    return (
+        load_examples(task, Activations(made.activations)),
+        Activations(made.activations),
+        records[:14],
+    )
 
 
 def alone(weights, layers, hidden, spans):
-    """One target's logits by the formulas, from the hidden states [layers + 1, length, d] of its whole sentence."""
+    """One target's logits by the formulas, from the hidden states [layers + 1, length, d] of its
+    whole sentence."""
     w = weights
     mixed = torch.einsum("l,lnd->nd", w["mix"][list(layers)].softmax(0), hidden[list(layers)])
     mixed = mixed * (w["scale"] if len(layers) > 1 else 1)
@@ -62,9 +74,13 @@ def test_logits_are_those_of_one_probe_on_whole_sentences(world):
     probes = [Probe(MIX, 0, 1), Probe((1,), 0, 2)]
     bank = Bank(probes, examples["train"], SETTINGS, "x")
     generator = torch.Generator().manual_seed(0)
-    weights = torch.stack([w + 0.3 * torch.randn(w.shape, generator=generator) for w in bank.initial()])
+    weights = torch.stack(
+        [w + 0.3 * torch.randn(w.shape, generator=generator) for w in bank.initial()]
+    )
     chosen = np.array([5, 0, 9])
-    found = bank.logits(weights, bank.chosen([0, 1]), examples["train"], examples["train"].batch(chosen))
+    found = bank.logits(
+        weights, bank.chosen([0, 1]), examples["train"], examples["train"].batch(chosen)
+    )
     for number, probe in enumerate(probes):
         parts = weights[number].split([math.prod(shape) for shape in bank.layout.values()])
         own = {name: part.view(shape) for (name, shape), part in zip(bank.layout.items(), parts)}
@@ -72,7 +88,9 @@ def test_logits_are_those_of_one_probe_on_whole_sentences(world):
         for chosen_record in chosen:
             row, word = activations.offsets[chosen_record], activations.word_offsets[chosen_record]
             tokens = slice(row, activations.offsets[chosen_record + 1])
-            hidden = torch.stack([torch.tensor(activations.hidden(layer)[tokens]) for layer in MIX])
+            hidden = torch.stack(
+                [torch.tensor(activations.hidden(layer)[tokens]) for layer in MIX]
+            )
             for target in records[chosen_record]["targets"]:
                 spans = [
                     (activations.word_first[word + s], activations.word_last[word + e - 1] + 1)

@@ -11,7 +11,13 @@ def phrase(*spans):
 
 
 def test_the_words_alone_decide():
-    phrases = [phrase("the cat"), phrase("sat"), phrase("The Cat"), phrase("the", "cat"), phrase("the cat")]
+    phrases = [
+        phrase("the cat"),
+        phrase("sat"),
+        phrase("The Cat"),
+        phrase("the", "cat"),
+        phrase("the cat"),
+    ]
     found = control_labels(phrases, TRAIN, "pos", 1)
     assert (found[0] == found[4]).all() and (found[0] == found[2]).all()
     again = control_labels(phrases[::-1], TRAIN[::-1], "pos", 1)

@@ -23,15 +23,20 @@ def split(records, dev, test):
 
 
 def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
-    """Words tell a control task's labels, and those of a task that is as good as one; of noise nothing does."""
+    """Words tell a control task's labels, and those of a task that is as good as one; of noise
+    nothing does."""
     rng = np.random.default_rng(0)
     sentences = random_sentences(120, types=20)
     label = {f"w{number}": "abcd"[rng.integers(4)] for number in range(20)}
     made, edges = make(tmp_path, sentences, noise=0.1), {}
     for task, draw in (("pos", label.get), ("entities", lambda _: "abcd"[rng.integers(4)])):
-        records = [record(w, *((draw(word), (i, i + 1)) for i, word in enumerate(w))) for w in sentences]
+        records = [
+            record(w, *((draw(word), (i, i + 1)) for i, word in enumerate(w))) for w in sentences
+        ]
         edges[task] = made.edges(task, 1, split(records, 70, 80))
-    table, counts = probe("base", {(2, 1): made.source}, edges, made.sentences, SETTINGS, made.kept)
+    table, counts = probe(
+        "base", {(2, 1): made.source}, edges, made.sentences, SETTINGS, made.kept
+    )
     assert (
         list(table) == [*COLUMNS, *JACKKNIFE_COLUMNS]
         and set(table["train"]) == {70}
@@ -39,7 +44,9 @@ def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
     )
     of = table[table["view"] == "micro_all"].set_index(["task", "variant"])
     assert of["value"]["pos"].min() > 0.95 and of["control"]["entities", "mix"] > 0.95
-    assert abs(of["selectivity"]["pos", "mix"]) < 0.05 and of["selectivity"]["entities", "mix"] < -0.5
+    assert (
+        abs(of["selectivity"]["pos", "mix"]) < 0.05 and of["selectivity"]["entities", "mix"] < -0.5
+    )
     for row in table.to_dict("records"):
         counted = counts[counts_key(row["task"], row["variant"], row["view"], 2, 1)]
         assert counted.shape == (1, 40, 3)
@@ -52,7 +59,9 @@ def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
 def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypatch):
     sentences = random_sentences(30)
     made = make(tmp_path, sentences, dtype="float16")
-    some = [record(w, (["x", "y"] if i % 2 else [], (0, 1), (1, 3))) for i, w in enumerate(sentences)]
+    some = [
+        record(w, (["x", "y"] if i % 2 else [], (0, 1), (1, 3))) for i, w in enumerate(sentences)
+    ]
     few = [record(w, ("new" if i == 25 else "old", (0, 2))) for i, w in enumerate(sentences)]
     edges = {
         "spr": made.edges("spr", 2, split(some, 15, 20), multilabel=True),
@@ -67,7 +76,9 @@ def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypa
     assert len(table) == 2 * 4 * 2 * (2 + 3)  # replicates, variants, seeds; views of both tasks
     assert set(table[table.task == "spr"]["view"]) == {"micro_all", "clean"}
     assert (table[["train", "n"]] == 10).all(axis=None)
-    first, second = (table[table.seed == seed].drop(columns="seed").reset_index(drop=True) for seed in (1, 2))
+    first, second = (
+        table[table.seed == seed].drop(columns="seed").reset_index(drop=True) for seed in (1, 2)
+    )
     assert first.equals(second)
     assert counts[counts_key("spr", "word_only", "clean", 1, 2)].shape == (2, 10, 3)
     told = "entities: 1 of 10 test targets have a label that no training target has"

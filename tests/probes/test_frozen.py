@@ -35,7 +35,10 @@ def rows_of(label):
     """`label` of the number of times that "a" is said."""
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("aabcdefgh"), size=rng.integers(2, 9))) for _ in range(640)]
-    rows = [{"id": str(i), "text_a": text, "label": label(text.count("a"))} for i, text in enumerate(texts)]
+    rows = [
+        {"id": str(i), "text_a": text, "label": label(text.count("a"))}
+        for i, text in enumerate(texts)
+    ]
     return {"train": [row | {"split": "train"} for row in rows[:480]], "dev": rows[480:]}
 
 
@@ -56,7 +59,9 @@ def tables(start):
 @pytest.mark.parametrize("task", [CLASSES, VALUES], ids=["classes", "values"])
 def test_a_random_head_is_the_one_that_fine_tuning_starts_with(task, start, tables):
     table, used = tables[task["name"]]
-    heads = table[table["variant"] == "random_head"].pivot(index="draw", columns="score", values="value")
+    heads = table[table["variant"] == "random_head"].pivot(
+        index="draw", columns="score", values="value"
+    )
     assert used == {"train": 480, "dev": 160} and list(heads.index) == [1, 2, 3]
     for draw, seed in enumerate(SEEDS, 1):
         expected = score_untrained(task, ROWS[task["name"]], SIDECAR, start, seed)
@@ -68,7 +73,10 @@ def test_a_linear_probe_reads_what_constant_answers_cannot(tables):
     gold = np.array([row["label"] == "yes" for row in ROWS["classes"]["dev"]])
     by = table.set_index(["variant", "draw", "score"])["value"].sort_index()
     for draw, said in ((1, 0 * gold), (2, 0 * gold + 1)):
-        assert by["constant", draw].to_dict() == {"accuracy": accuracy(gold, said), "f1": f1(gold, said)}
+        assert by["constant", draw].to_dict() == {
+            "accuracy": accuracy(gold, said),
+            "f1": f1(gold, said),
+        }
     assert by["linear_probe_mean", 0, "accuracy"] > gold.mean() + 0.1
     answers = table.drop_duplicates(["variant", "draw"]).set_index("variant")["answer"]
     assert answers["constant"].tolist() == ["no", "yes"] and answers["linear_probe_mean"] == ""
@@ -97,11 +105,18 @@ def test_padding_leaves_no_trace_and_the_mean_is_over_every_token(start):
         with torch.inference_mode():
             states = bert(torch.tensor([examples[i].input_ids]))
         assert together["pooled"][i] == pytest.approx(states.pooler_output[0].numpy(), abs=1e-5)
-        assert together["mean"][i] == pytest.approx(states.last_hidden_state[0].mean(0).numpy(), abs=1e-5)
+        assert together["mean"][i] == pytest.approx(
+            states.last_hidden_state[0].mean(0).numpy(), abs=1e-5
+        )
 
 
 def test_the_same_bytes_twice_and_where_they_come_from(start, tmp_path):
-    settings = {"model": "base", "child": "classes", "scale": "demo", "checkpoints": {"1": {"label": "tiny"}}}
+    settings = {
+        "model": "base",
+        "child": "classes",
+        "scale": "demo",
+        "checkpoints": {"1": {"label": "tiny"}},
+    }
     for name in "ab":
         table, used = table_of(CLASSES, start, rows=FEW, max_train=30)
         write_tsv(tmp_path / name, with_provenance(table, settings, SIDECAR, used))

@@ -38,7 +38,9 @@ def edges(made):
         record(w, *(("abcde"[int(w[i][1:]) % 5], (i, i + 1)) for i in range(1 + n % 3)))
         for n, w in enumerate(sentences)
     ]
-    several = [record(w, (["x", "y", "z"][: n % 4], (0, 1), (1, 2))) for n, w in enumerate(sentences)]
+    several = [
+        record(w, (["x", "y", "z"][: n % 4], (0, 1), (1, 2))) for n, w in enumerate(sentences)
+    ]
     return {
         "pos": made.edges("pos", 1, splits(single)),
         "spr": made.edges("spr", 2, splits(several), multilabel=True),
@@ -51,7 +53,8 @@ def totals(table, task):
 
 
 def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, monkeypatch):
-    """Holds only if every target is coded once, and in bits; without any block, each target costs the same."""
+    """Holds only if every target is coded once, and in bits; without any block, each target costs
+    the same."""
 
     def untrained(bank, *_):
         return [Progress(torch.zeros_like(weights), bank.settings) for weights in bank.initial()]
@@ -63,18 +66,23 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(made, edges, kept, mo
     for task, bits, n in (("pos", targets * math.log2(5), targets), ("spr", 130 * 3, 130)):
         np.testing.assert_allclose(totals(table, task)["uniform"], bits, rtol=1e-12)
         coded = table[(table.task == task) & (table.quantity == "codelength")]
-        np.testing.assert_allclose(coded[["value", *JACKKNIFE_COLUMNS]], np.full((2, 21), bits), rtol=1e-6)
+        np.testing.assert_allclose(
+            coded[["value", *JACKKNIFE_COLUMNS]], np.full((2, 21), bits), rtol=1e-6
+        )
         assert coded[["n", "examples", "portion"]].to_numpy().tolist() == [[n, 130, 1]] * 2
 
 
 def test_what_a_probe_can_learn_costs_less_and_more_of_it_helps(made, edges, kept):
     settings = replace(SETTINGS, probe_seeds=1)
-    table = describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, settings, kept)
+    table = describe(
+        "base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, settings, kept
+    )
     found = totals(table, "pos")
     assert (found["compression"] > 1.5).all()
     np.testing.assert_allclose(found["compression"], found["uniform"] / found["codelength"])
     [code] = table[table.quantity == "codelength"].to_dict("records")
-    # 130 sentences of one to three targets, in 20 blocks; what each block costs makes up the whole.
+    # 130 sentences of one to three targets, in 20 blocks; what each block costs makes up the
+    # whole.
     per_block = np.bincount(np.arange(130) * 20 // 130, weights=1 + np.arange(130) % 3)
     left = np.array([code[name] for name in JACKKNIFE_COLUMNS]) * (1 - per_block / per_block.sum())
     costs = code["value"] - left
@@ -105,7 +113,9 @@ def test_blocks_of_fewer_than_32_records_join_the_uniform_one():
 
 def test_records_too_few_for_any_code_but_the_uniform_one_are_told(made, edges, kept, capsys):
     settings = replace(SETTINGS, portions=(0.1, 1), max_steps=5)
-    table = describe("base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, settings, kept)
+    table = describe(
+        "base", {(1, 0): made.source}, {"pos": edges["pos"]}, made.sentences, settings, kept
+    )
     assert (totals(table, "pos")["compression"] == 1).all()
     assert capsys.readouterr().err.count("no portion of the 130 records but the whole has 32") == 1
 
@@ -119,7 +129,9 @@ class Stopped(Exception):
 
 def test_stopped_work_goes_on_and_gives_the_same_table(made, edges, kept, tmp_path, monkeypatch):
     sources = {(1, 1): made.source, (1, 2): made.source}
-    whole = describe("mnli", sources, edges, made.sentences, SHORT, PartCache(tmp_path / "whole", "code"))
+    whole = describe(
+        "mnli", sources, edges, made.sentences, SHORT, PartCache(tmp_path / "whole", "code")
+    )
     learned = []
 
     def stopping(bank, *arguments):
@@ -134,6 +146,10 @@ def test_stopped_work_goes_on_and_gives_the_same_table(made, edges, kept, tmp_pa
     learned.insert(0, None)  # never stops again
     again = describe("mnli", sources, edges, made.sentences, SHORT, kept)
     assert again.to_csv() == whole.to_csv()
-    assert len(learned) == 1 + 2 * 2 * 3  # replicates, tasks and portions that are large enough, each once
-    describe("mnli", sources, edges, made.sentences, replace(SHORT, tasks={"spr": {"width": 8}}), kept)
+    assert (
+        len(learned) == 1 + 2 * 2 * 3
+    )  # replicates, tasks and portions that are large enough, each once
+    describe(
+        "mnli", sources, edges, made.sentences, replace(SHORT, tasks={"spr": {"width": 8}}), kept
+    )
     assert set(learned[13:]) == {f"mdl spr {portion}" for portion in (0.3, 0.6, 1)}

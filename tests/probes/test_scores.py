@@ -25,11 +25,16 @@ def test_every_view_is_scikit_learns():
     gold = np.eye(6)[classes]
     clean = clean_labels("srl", labels)
     assert clean == [True, True, True, False, False, False]
-    found = counts_by_view(torch.from_numpy(logits), torch.from_numpy(np.stack([gold, gold])), clean, True)
+    found = counts_by_view(
+        torch.from_numpy(logits), torch.from_numpy(np.stack([gold, gold])), clean, True
+    )
     values = f1(found.numpy().reshape(2, 50, 3, 3).sum(axis=1))
     for ours, one in zip(values, logits, strict=True):
         said = one > 0
-        micro = [f1_score(gold[:, kept], said[:, kept], average="micro") for kept in (slice(None), clean)]
+        micro = [
+            f1_score(gold[:, kept], said[:, kept], average="micro")
+            for kept in (slice(None), clean)
+        ]
         assert ours == pytest.approx([*micro, accuracy_score(classes, one.argmax(1))], abs=1e-12)
 
 
@@ -51,7 +56,9 @@ def test_bootstrap_is_the_distribution_over_all_resamples():
     model, reference = np.random.default_rng(3).integers(0, 9, size=(2, 2, 5, 3))
 
     def difference(drawn):
-        return np.subtract(*(f1(side[:, list(drawn)].sum(axis=1)).mean() for side in (model, reference)))
+        return np.subtract(
+            *(f1(side[:, list(drawn)].sum(axis=1)).mean() for side in (model, reference))
+        )
 
     every = np.array([difference(drawn) for drawn in product(range(5), repeat=5)])
     [found] = compare([(model, reference)], draws=40_000)
@@ -64,14 +71,19 @@ def test_bootstrap_of_equals_and_of_opposites():
     worse = counts * [0, 1, 1]
     same, ahead, behind = compare([(counts, counts), (counts, worse), (worse, counts)])
     assert (same.delta, same.p) == (0, 1) and ahead.delta > 0 and behind.delta == -ahead.delta
-    # Small enough to be significant after Holm's correction of as many tests as a table of three models may have.
+    # Small enough to be significant after Holm's correction of as many tests as a table of three
+    # models may have.
     assert 100 * ahead.p < 0.05
 
 
 def test_bootstrap_depends_neither_on_its_blocks_nor_on_what_is_compared_beside():
-    pairs = [tuple(pair) for pair in np.random.default_rng(1).integers(0, 9, size=(3, 2, 2, 31, 3))]
+    pairs = [
+        tuple(pair) for pair in np.random.default_rng(1).integers(0, 9, size=(3, 2, 2, 31, 3))
+    ]
     whole = compare(pairs, draws=500, name="pos")
-    assert all(compare(pairs, 500, "pos", drawn_at_once=size) == whole for size in (1, 31 * 7, 31 * 500))
+    assert all(
+        compare(pairs, 500, "pos", drawn_at_once=size) == whole for size in (1, 31 * 7, 31 * 500)
+    )
     assert [one for pair in pairs for one in compare([pair], 500, "pos")] == whole
 
 
@@ -92,7 +104,11 @@ def test_a_difference_without_a_block_is_that_of_the_other_sentences():
 
     def table(kept):
         return deltas(
-            "mnli", "base", *(side([one[:, kept]], (1, 1)) for one in both), {(1, 1): (1, 1)}, draws=2
+            "mnli",
+            "base",
+            *(side([one[:, kept]], (1, 1)) for one in both),
+            {(1, 1): (1, 1)},
+            draws=2,
         ).iloc[0]
 
     whole = table(np.ones(53, bool))
@@ -101,7 +117,8 @@ def test_a_difference_without_a_block_is_that_of_the_other_sentences():
 
 
 def test_each_seed_is_compared_with_other_probes_of_the_pretrained_model():
-    """A seed that answers like one probe of the pretrained model has no difference to that one alone."""
+    """A seed that answers like one probe of the pretrained model has no difference to that one
+    alone."""
     probes = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
     scores = f1(probes.sum(axis=1))
 

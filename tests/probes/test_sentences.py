@@ -13,7 +13,9 @@ def test_samples_are_the_same_each_time_and_every_sentence_stands_once(tmp_path)
 
     sizes = {"train": 10, "dev": 5, "test": None}
     train = records_used(folder, "pos", "train", sizes)
-    assert train == records_used(folder, "pos", "train", sizes) != records[:10] and len(train) == 10
+    assert (
+        train == records_used(folder, "pos", "train", sizes) != records[:10] and len(train) == 10
+    )
     assert records_used(folder, "pos", "dev", sizes) == records[:5]
     assert len(records_used(folder, "pos", "test", sizes)) == 80
 

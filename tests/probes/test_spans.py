@@ -29,20 +29,28 @@ PIECES = [
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return BertTokenizer(vocab={piece: n for n, piece in enumerate(SPECIAL + PIECES)}, do_lower_case=True)
+    return BertTokenizer(
+        vocab={piece: n for n, piece in enumerate(SPECIAL + PIECES)}, do_lower_case=True
+    )
 
 
 def dump(folder, tokenizer, sentences, max_length=512):
     """An activation file whose hidden states are row numbers."""
-    index = encode(tokenizer, [{"id": i, "words": words} for i, words in enumerate(sentences)], max_length)
+    index = encode(
+        tokenizer, [{"id": i, "words": words} for i, words in enumerate(sentences)], max_length
+    )
     with writing(folder / "run.npz", index, layers=0, width=1) as writer:
-        for example, (start, end) in enumerate(zip(index["example_offsets"], index["example_offsets"][1:])):
+        for example, (start, end) in enumerate(
+            zip(index["example_offsets"], index["example_offsets"][1:])
+        ):
             writer.hidden(0, example, np.arange(start, end)[:, None])
     return Activations(folder / "run.npz")
 
 
 def targets_of(sentences, records, spans=1, labels=("a", "b")):
-    return read_targets(records, spans, labels, {tuple(w): i for i, w in enumerate(sentences)}, "x.jsonl")
+    return read_targets(
+        records, spans, labels, {tuple(w): i for i, w in enumerate(sentences)}, "x.jsonl"
+    )
 
 
 def test_spans_of_words_become_spans_of_their_pieces(tmp_path, tokenizer):
@@ -60,7 +68,9 @@ def test_spans_of_words_become_spans_of_their_pieces(tmp_path, tokenizer):
         record(first, ("a", (0, 1)), ("b", (2, 4)), ("b", (0, 5))),
     ]
     found = align(targets_of([first, second], records), activations)
-    assert found.start.tolist() == [[16, 17, 1, 9, 1]] and found.end.tolist() == [[18, 18, 8, 13, 14]]
+    assert found.start.tolist() == [[16, 17, 1, 9, 1]] and found.end.tolist() == [
+        [18, 18, 8, 13, 14]
+    ]
     assert found.dropped == 0
 
 
@@ -77,7 +87,10 @@ def test_a_word_with_a_space_is_one_word(tmp_path, tokenizer):
 def test_what_the_window_cuts_off_is_dropped_and_counted(tmp_path, tokenizer):
     words = ["ww", "was"] * 200  # 600 pieces: a window of 512 holds 510 of them
     activations = dump(tmp_path, tokenizer, [words])
-    assert len(activations.token_ids) == 512 and activations.word_last[339:341].tolist() == [510, -1]
+    assert len(activations.token_ids) == 512 and activations.word_last[339:341].tolist() == [
+        510,
+        -1,
+    ]
     whole = record(words, ("a", (339, 340)), ("b", (339, 341)), ("a", (399, 400)), ("b", (0, 1)))
     found = align(targets_of([words], [whole]), activations)
     assert found.dropped == 2 and found.kept.tolist() == [0, 3]
@@ -107,7 +120,9 @@ def test_a_batch_holds_each_token_of_the_spans_once_a_record(tmp_path):
     ]
     assert [each.tolist() for each in members] == inside
     of_records = inside[:2], inside[2:4], inside[4:]
-    assert batch.tokens.tolist() == [token for own in of_records for token in sorted(set().union(*own))]
+    assert batch.tokens.tolist() == [
+        token for own in of_records for token in sorted(set().union(*own))
+    ]
 
 
 @pytest.mark.parametrize(

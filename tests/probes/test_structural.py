@@ -10,7 +10,14 @@ from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.files import write_jsonl
 from bertshift.probes import structural
-from bertshift.probes.structural import Probe, Sentences, StructuralSettings, evaluate, fit, word_vectors
+from bertshift.probes.structural import (
+    Probe,
+    Sentences,
+    StructuralSettings,
+    evaluate,
+    fit,
+    word_vectors,
+)
 from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS, block_of
 from bertshift.seeds import seed_from
 
@@ -32,7 +39,8 @@ def row(heads, split="train"):
 
 
 def planted(rng, count, rotation, words=8):
-    """Sentences whose words are the sums of one axis for each word above them, among other axes full of noise."""
+    """Sentences whose words are the sums of one axis for each word above them, among other axes
+    full of noise."""
     rows, vectors = [], []
     for _ in range(count):
         heads = random_heads(rng, rng.integers(4, words + 1))
@@ -42,12 +50,15 @@ def planted(rng, count, rotation, words=8):
                 above[word, at] = 1
                 at = heads[at] - 1
         rows.append(row(heads) | {"upos": ["NOUN"] * len(heads)})
-        vectors.append(np.hstack([above, rng.normal(size=(len(heads), len(rotation) - words))]) @ rotation)
+        vectors.append(
+            np.hstack([above, rng.normal(size=(len(heads), len(rotation) - words))]) @ rotation
+        )
     return torch.from_numpy(np.concatenate(vectors))[:, None].float(), rows
 
 
 def alone(probe, train, dev, settings):
-    """The weights of one probe trained by itself: differences of vectors, autograd, and when its training ended."""
+    """The weights of one probe trained by itself: differences of vectors, autograd, and when its
+    training ended."""
     weight = probe.weight.clone().requires_grad_()
     optimizer = torch.optim.Adam([weight], settings.learning_rate)
     schedule = ReduceLROnPlateau(optimizer, mode="min", factor=0.1, patience=0)
@@ -64,7 +75,9 @@ def alone(probe, train, dev, settings):
         return total / len(members)
 
     for epoch in range(1, settings.epochs + 1):
-        order = np.random.default_rng(seed_from("structural probe", "batches", epoch)).permutation(len(train))
+        order = np.random.default_rng(seed_from("structural probe", "batches", epoch)).permutation(
+            len(train)
+        )
         for first in range(0, len(order), settings.batch_size):
             optimizer.zero_grad()
             loss(train, order[first : first + settings.batch_size]).backward()
@@ -87,7 +100,9 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
     for count in (40, 15):
         rows = [row(random_heads(rng, n)) for n in rng.integers(1, 9, count)]
         scales = torch.tensor([0.3, 1.0, 3.0]).view(1, 3, 1)
-        vectors = scales * torch.from_numpy(rng.normal(size=(sum(len(one["heads"]) for one in rows), 3, 10)))
+        vectors = scales * torch.from_numpy(
+            rng.normal(size=(sum(len(one["heads"]) for one in rows), 3, 10))
+        )
         sets.append(Sentences(vectors, rows, CPU))
     probes = [
         Probe(kind, layer, seed, settings, sets[0].vectors)
@@ -106,7 +121,9 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
 def test_measures_without_a_block_are_those_of_the_other_sentences():
     vectors, rows = planted(np.random.default_rng(0), 45, np.eye(16))
     lengths = [len(one["heads"]) for one in rows]
-    probes = [Probe(kind, 0, 1, StructuralSettings(), torch.empty(16)) for kind in ("depth", "distance")]
+    probes = [
+        Probe(kind, 0, 1, StructuralSettings(), torch.empty(16)) for kind in ("depth", "distance")
+    ]
     found = list(evaluate(probes, Sentences(vectors, rows, CPU)))
     for block in (0, 11):
         rest = block_of(45) != block
@@ -117,9 +134,13 @@ def test_measures_without_a_block_are_those_of_the_other_sentences():
 
 @pytest.fixture
 def stored(tmp_path):
-    """24 sentences of words of one to three pieces; the window has cut a word of the first, which is in dev."""
+    """24 sentences of words of one to three pieces; the window has cut a word of the first, which
+    is in dev."""
     rng = np.random.default_rng(0)
-    rows = [row(random_heads(rng, 5 + i % 3), split) for i, split in enumerate(["dev", "train", "test"] * 8)]
+    rows = [
+        row(random_heads(rng, 5 + i % 3), split)
+        for i, split in enumerate(["dev", "train", "test"] * 8)
+    ]
     words = [[f"w{word}" for word in rng.integers(40, size=len(one["words"]))] for one in rows]
     made = make(tmp_path, words, pieces=3, dtype="float16", cut=4)
     write_jsonl(made.sentences, rows)
@@ -131,7 +152,8 @@ def test_words_are_the_means_of_their_pieces(stored):
     found = word_vectors(activations, [3, 1])
     assert (found.dtype, len(found)) == (np.float16, 11)
     first, last = (
-        int(ends[activations.word_offsets[1]]) for ends in (activations.word_first, activations.word_last)
+        int(ends[activations.word_offsets[1]])
+        for ends in (activations.word_first, activations.word_last)
     )
     start = activations.offsets[1]
     pieces = [
@@ -148,7 +170,9 @@ def test_from_a_file_to_the_table(stored, capsys):
     settings = StructuralSettings(epochs=2, max_train=6, probe_seeds=2)
     sources = {(1, 2): made.source}
     table = structural.probe("rte", sources, trees, settings, kept)
-    assert list(table)[-2 - BLOCKS :] == ["value", "n", *JACKKNIFE_COLUMNS] and len(table) == 3 * 2**4
+    assert (
+        list(table)[-2 - BLOCKS :] == ["value", "n", *JACKKNIFE_COLUMNS] and len(table) == 3 * 2**4
+    )
     assert set(table["layer"]) == {0, 1, 2} and set(table["rank"]) == {WIDTH}
     assert set(table["probe_seed"]) == {1, 2}
     measures = [
@@ -165,7 +189,10 @@ def test_from_a_file_to_the_table(stored, capsys):
     assert counted["dev", "spearman"] == [7] and counted["test", "root_accuracy"] == [8]
     assert counted["test", "uuas"] == [edges]
     printed = capsys.readouterr().err
-    assert "7 sentences of dev, 1 too long" in printed and "6 sentences of train, 0 too long" in printed
+    assert (
+        "7 sentences of dev, 1 too long" in printed
+        and "6 sentences of train, 0 too long" in printed
+    )
 
     own = StructuralSettings(epochs=1, max_train=6, parent_seeds=3)
     table = structural.probe("rte", sources, trees, own, kept)

@@ -23,7 +23,16 @@ def path_lengths(heads):
     return shortest_path(edges, directed=False)
 
 
-CROSSING = [2, 4, 4, 0, 2, 7, 5, 4]  # "A hearing is scheduled on the issue today": 2 -> 5 crosses 4 -> 8
+CROSSING = [
+    2,
+    4,
+    4,
+    0,
+    2,
+    7,
+    5,
+    4,
+]  # "A hearing is scheduled on the issue today": 2 -> 5 crosses 4 -> 8
 
 
 @pytest.mark.parametrize(
@@ -53,7 +62,9 @@ def test_spearman_by_length_is_scipys_row_by_row():
         rows = [spearmanr(predicted[1, i], gold[i]).statistic for i in range(n)]
         by_length.setdefault(n, []).extend(rows)
     value, counted = mean_over_lengths(np.transpose(values), lengths)
-    assert value[1] == pytest.approx(np.mean([np.mean(by_length[n]) for n in (5, 9, 50)]), abs=1e-12)
+    assert value[1] == pytest.approx(
+        np.mean([np.mean(by_length[n]) for n in (5, 9, 50)]), abs=1e-12
+    )
     assert counted == 6
     assert spearman(np.ones(3), np.arange(3)) == 0
     with pytest.raises(UserError, match="5 to 50 words"):
@@ -71,7 +82,8 @@ def test_spanning_trees():
 
 
 def test_punctuation_between_words():
-    """Word 3 is punctuation and the head of 4 and 5: without it both hang on 2, two edges away, by the first's order."""
+    """Word 3 is punctuation and the head of 4 and 5: without it both hang on 2, two edges away, by
+    the first's order."""
     heads = [2, 0, 2, 3, 3]
     gold = distances(heads)
     kept = np.array([True, True, False, True, True])

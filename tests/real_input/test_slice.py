@@ -1,4 +1,5 @@
-"""A small slice of docs/real: a real encoder, fine-tuned on real data in the publishers' layouts."""
+"""A small slice of docs/real: a real encoder, fine-tuned on real data in the publishers'
+layouts."""
 
 import plain_measures
 import pytest
@@ -98,9 +99,15 @@ def test_figures_come_from_real_data(sliced):
 def test_change_grows_from_nothing_and_stays_in_range(sliced):
     js = read_tsv(sliced / "js/rte_vs_base.tsv").query("variant == 'nats' and head == 0")
     assert js["value"].between(0, 0.6932).all() and (js["value"] > 0).all()
-    rsa = read_tsv(sliced / "rsa/rte_vs_base.tsv").query("variant == 'content' and stimuli == 'wiki'")
+    rsa = read_tsv(sliced / "rsa/rte_vs_base.tsv").query(
+        "variant == 'content' and stimuli == 'wiki'"
+    )
     by_layer = rsa.groupby("layer")["value"].mean()
-    assert list(by_layer.index) == list(range(7)) and by_layer[0] > 0.999 and by_layer.min() == by_layer[6]
+    assert (
+        list(by_layer.index) == list(range(7))
+        and by_layer[0] > 0.999
+        and by_layer.min() == by_layer[6]
+    )
 
 
 def test_a_model_with_one_layer_more_frozen_each_time_is_scored(sliced):
@@ -111,14 +118,20 @@ def test_a_model_with_one_layer_more_frozen_each_time_is_scored(sliced):
 
 def test_every_head_of_a_layer_is_drawn_anew_and_summed_up(sliced):
     tables = {
-        n: read_tsv(sliced / f"figures/college2020/figure{n}.tsv").query("source == 'ours'") for n in HEADS
+        n: read_tsv(sliced / f"figures/college2020/figure{n}.tsv").query("source == 'ours'")
+        for n in HEADS
     }
-    deltas = tables[6].query("series == 'delta'").set_index(["layer", "head"])["value"].sort_index()
-    assert list(deltas.index) == [(6, head) for head in range(1, 13)] and deltas.nunique() > 1
-    means = {n: table.query("series == 'mean'").sort_values("head")["value"] for n, table in tables.items()}
-    assert means[8].tolist() == pytest.approx([deltas.mean()]) and means[10].tolist() == pytest.approx(
-        list(deltas)
+    deltas = (
+        tables[6].query("series == 'delta'").set_index(["layer", "head"])["value"].sort_index()
     )
+    assert list(deltas.index) == [(6, head) for head in range(1, 13)] and deltas.nunique() > 1
+    means = {
+        n: table.query("series == 'mean'").sort_values("head")["value"]
+        for n, table in tables.items()
+    }
+    assert means[8].tolist() == pytest.approx([deltas.mean()]) and means[
+        10
+    ].tolist() == pytest.approx(list(deltas))
 
 
 def test_complete_data_are_counted_and_samples_are_called_samples(sliced):
@@ -136,8 +149,12 @@ def test_probes_read_real_annotation(sliced):
     f1 = edges.groupby(["variant", "task"])["value"].mean()  # over probes
     # Even a few steps on 150 records find more in the layers' mix than in control labels.
     assert f1["mix", "dependencies"] > 0.1 and (f1[:, "coref"] > 0.5).all()
-    trees = read_tsv(sliced / "structural_probes/base.tsv").query("measure == 'spearman' and split == 'dev'")
-    assert set(trees["layer"]) == set(range(7)) and trees.groupby("kind")["value"].max().gt(0.3).all()
+    trees = read_tsv(sliced / "structural_probes/base.tsv").query(
+        "measure == 'spearman' and split == 'dev'"
+    )
+    assert (
+        set(trees["layer"]) == set(range(7)) and trees.groupby("kind")["value"].max().gt(0.3).all()
+    )
 
 
 def test_the_treebank_is_parsed(sliced):
@@ -161,5 +178,6 @@ def test_measures_agree_with_a_version_apart_from_the_library(sliced):
     by = found["measure"]
     off = (found["ours"] - found["plain"]).abs().groupby(by).max()
     assert off.max() < 1e-6
-    # So small a slice changes little: what differs between layers, heads and seeds is far above `off`.
+    # So small a slice changes little: what differs between layers, heads and seeds is far above
+    # `off`.
     assert (off < found["plain"].groupby(by).std() / 1000).all()

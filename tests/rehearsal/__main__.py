@@ -1,6 +1,8 @@
-"""python -m rehearsal SCALE [what snakemake is to be told]: run a scale's own file whole, on small made content from a hub on localhost.
+"""python -m rehearsal SCALE [what snakemake is to be told]: run a scale's own file whole, on small
+made content from a hub on localhost.
 
-Everything lies in rehearsal/SCALE; called again, it goes on. Ends with what it took and the claims by verdict.
+Everything lies in rehearsal/SCALE; called again, it goes on. Ends with what it took and the claims
+by verdict.
 """
 
 import os
@@ -28,8 +30,11 @@ def read_yaml(path: Path) -> dict:
 
 
 @contextmanager
-def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """(snakemake's command, to which targets can be added, and its environment), for as long as the hub is there.
+def rehearsal(
+    scale: str, folder: Path, *overlays: Path
+) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """(snakemake's command, to which targets can be added, and its environment), for as long as
+    the hub is there.
 
     folder: where everything is made. overlays: configuration above that of every rehearsal.
     """
@@ -44,7 +49,9 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
     # A commit cannot change: what the hub's clients have kept of it would be taken for the new.
     known = folder / "served.sha256"
     if known.exists() and known.read_text() != digest(hub):
-        raise UserError(f"the made data are others than {folder} was begun with; delete that folder.")
+        raise UserError(
+            f"the made data are others than {folder} was begun with; delete that folder."
+        )
     write_text(known, digest(hub))
     write_json(folder / "served.yaml", served)
     files = [OWN, AMOUNTS, folder / "served.yaml", *overlays]
@@ -63,7 +70,8 @@ def rehearsal(scale: str, folder: Path, *overlays: Path) -> Iterator[tuple[list[
 
 
 def environment(hub: str, folder: Path) -> dict[str, str]:
-    """Return this process's environment, changed where it leads to another hub, to its caches, or to a proxy."""
+    """Return this process's environment, changed where it leads to another hub, to its caches, or
+    to a proxy."""
     elsewhere = ("HF_", "HUGGINGFACE_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(elsewhere)}
     return kept | {
@@ -89,7 +97,8 @@ def summary(folder: Path, minutes: float) -> str:
     claims = folder / "results/claims.tsv"
     if claims.exists():
         lines += [
-            f"{n} claims: {verdict}" for verdict, n in read_tsv(claims)["verdict"].value_counts().items()
+            f"{n} claims: {verdict}"
+            for verdict, n in read_tsv(claims)["verdict"].value_counts().items()
         ]
     return "\n".join(lines)
 

@@ -1,4 +1,5 @@
-"""Checkpoints as their repositories have them: the true number of layers and heads, a few units a head, made weights."""
+"""Checkpoints as their repositories have them: the true number of layers and heads, a few units a
+head, made weights."""
 
 import io
 import json
@@ -30,7 +31,8 @@ FAMILIES = {"FacebookAI/roberta-base": "roberta", "openai-community/gpt2": "gpt2
 
 
 def repositories(bases: Mapping, texts: Iterable[str]) -> dict[tuple[str, str], dict[str, bytes]]:
-    """{(repository, commit): {path: content}} for every checkpoint of `bases` that names a place on the hub."""
+    """{(repository, commit): {path: content}} for every checkpoint of `bases` that names a place
+    on the hub."""
     vocabularies, found = {}, {}
     texts = list(texts)
     for base in bases.values():
@@ -42,17 +44,21 @@ def repositories(bases: Mapping, texts: Iterable[str]) -> dict[tuple[str, str], 
             if family := FAMILIES.get(place[0]):
                 found[place] = files_of(family, base["layers"], base["heads"], texts)
                 continue
-            found[place] = files(place[0], base["layers"], base["heads"], vocabularies[lowercase], lowercase)
+            found[place] = files(
+                place[0], base["layers"], base["heads"], vocabularies[lowercase], lowercase
+            )
     return found
 
 
 def overlay(bases: Mapping) -> dict:
-    """Configuration by which every table and caption says that these are not the checkpoints of that name."""
+    """Configuration by which every table and caption says that these are not the checkpoints of
+    that name."""
     return {
         "bases": {
             name: {
                 "checkpoints": [
-                    {**each, "label": f"rehearsal, not {each['hub']}"} for each in base["checkpoints"]
+                    {**each, "label": f"rehearsal, not {each['hub']}"}
+                    for each in base["checkpoints"]
                 ]
             }
             for name, base in bases.items()
@@ -75,7 +81,9 @@ def vocabulary(texts: Iterable[str], lowercase: bool) -> list[str]:
     return [pad, *(f"[unused{n}]" for n in range(UNUSED)), *others, *pieces]
 
 
-def files(repository: str, layers: int, heads: int, words: list[str], lowercase: bool) -> dict[str, bytes]:
+def files(
+    repository: str, layers: int, heads: int, words: list[str], lowercase: bool
+) -> dict[str, bytes]:
     """What the repository holds, but for other frameworks' weights."""
     width = max(UNITS * heads, NARROWEST)
     config = BertConfig(
@@ -98,7 +106,9 @@ def files(repository: str, layers: int, heads: int, words: list[str], lowercase:
     }
     if repository.startswith("google-bert/"):
         # The first of them were converted from TensorFlow, with its names.
-        tensors = {_first_name(key): value.clone() for key, value in state.items() if "_ids" not in key}
+        tensors = {
+            _first_name(key): value.clone() for key, value in state.items() if "_ids" not in key
+        }
         found["model.safetensors"] = save(tensors, metadata={"format": "pt"})
         found["pytorch_model.bin"] = _pickle(tensors)
         with TemporaryDirectory() as folder:
@@ -132,7 +142,8 @@ def files_of(family: str, layers: int, heads: int, texts: Iterable[str]) -> dict
 
 
 def draw(model: nn.Module, seed: int) -> None:
-    """Weights from which a task is learnt in tens of steps: words that lie far apart, and layers that change them little."""
+    """Weights from which a task is learnt in tens of steps: words that lie far apart, and layers
+    that change them little."""
     generator = torch.Generator().manual_seed(seed)
 
     def normal(tensor: Tensor, std: float) -> None:
@@ -155,7 +166,9 @@ def _gain(name: str) -> float:
 
 
 def _first_name(key: str) -> str:
-    return key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+    return key.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+        "LayerNorm.bias", "LayerNorm.beta"
+    )
 
 
 def _pickle(state: Mapping[str, Tensor]) -> bytes:

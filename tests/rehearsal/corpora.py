@@ -1,4 +1,5 @@
-"""Corpora at their publishers' addresses: sentences of the generated world with their annotation, in each publisher's layout."""
+"""Corpora at their publishers' addresses: sentences of the generated world with their annotation,
+in each publisher's layout."""
 
 import io
 import tarfile
@@ -23,7 +24,8 @@ GENRES = ("weblog", "email", "newsgroup", "reviews", "answers")
 
 
 def addresses(edge_sets: Mapping, framenet_entry: Mapping) -> dict[str, bytes]:
-    """The content of every address under `download` in config/edges.yaml and config/relations.yaml."""
+    """The content of every address under `download` in config/edges.yaml and
+    config/relations.yaml."""
     found = {framenet_entry["download"]["url"]: framenet_zip()}
     makers = {"gum": _gum, "conllu": _conllu_part, "propbank": _propbank_part, "iob2": _iob2_part,
               "semeval": _semeval_part, "spr2": _spr2_part}  # fmt: skip
@@ -34,8 +36,11 @@ def addresses(edge_sets: Mapping, framenet_entry: Mapping) -> dict[str, bytes]:
     return found
 
 
-def overlay(edge_sets: Mapping, framenet_entry: Mapping, base: str, digests: Mapping[str, str]) -> dict:
-    """Configuration that directs every such address to `base`, with the digest of what is there."""
+def overlay(
+    edge_sets: Mapping, framenet_entry: Mapping, base: str, digests: Mapping[str, str]
+) -> dict:
+    """Configuration that directs every such address to `base`, with the digest of what is
+    there."""
 
     def here(each: Mapping) -> dict:
         return {"url": base + place(each["url"]), "sha256": digests[each["url"]]}
@@ -70,7 +75,11 @@ def sentences(corpus: str, split: str) -> list[Annotation]:
 def treebank(split: str, named: bool = True) -> str:
     """EWT as CoNLL-U; in Universal Dependencies 1.2 sentences had no names."""
     text = "".join(conllu(one, name) for name, one in _named("ewt", split))
-    return text if named else "\n".join(line for line in text.split("\n") if not line.startswith("# "))
+    return (
+        text
+        if named
+        else "\n".join(line for line in text.split("\n") if not line.startswith("# "))
+    )
 
 
 def _named(corpus: str, split: str) -> Iterator[tuple[str, Annotation]]:
@@ -91,7 +100,9 @@ def _iob2_part(split: str) -> bytes:
         for start, end, label in one.entities:
             tags[start:end] = [f"B-{label[:3]}", *[f"I-{label[:3]}"] * (end - start - 1)]
         lines += [f"# sent_id = {name}", f"# text = {detokenise(one.words)}"]
-        lines += [f"{i}\t{w}\t{tag}\t-\tmade" for i, (w, tag) in enumerate(zip(one.words, tags), 1)] + [""]
+        lines += [
+            f"{i}\t{w}\t{tag}\t-\tmade" for i, (w, tag) in enumerate(zip(one.words, tags), 1)
+        ] + [""]
     return "\n".join(lines).encode()
 
 
@@ -110,7 +121,10 @@ def _skeletons() -> bytes:
             lines += [*_skeleton(f"google/ewt/{genre}/00/{document}.xml", number, one), ""]
     return _tar(
         "propbank-release",
-        {f"data/google/ewt/{path}.xml.gold_skel": "\n".join(lines) for path, lines in documents.items()},
+        {
+            f"data/google/ewt/{path}.xml.gold_skel": "\n".join(lines)
+            for path, lines in documents.items()
+        },
     )
 
 
@@ -122,7 +136,9 @@ def _skeleton(document: str, sentence: int, one: Annotation) -> Iterator[str]:
         verb = verbs.get(i)
         lemma, roleset = (one.lemmas[i], f"{verb}.01".replace(" ", "_")) if verb else ("-", "-")
         cells = [column[i] for column in columns]
-        yield " ".join([document, str(sentence), str(i), "[WORD]", tag, bit, lemma, roleset, *cells])
+        yield " ".join(
+            [document, str(sentence), str(i), "[WORD]", tag, bit, lemma, roleset, *cells]
+        )
 
 
 def _frame_column(frame, length: int) -> list[str]:
@@ -136,7 +152,8 @@ def _frame_column(frame, length: int) -> list[str]:
 
 
 def _gum(part: str) -> bytes:
-    """The repository of the corpus: lists of documents, trees of both kinds and coreference; reddit's words are blanked."""
+    """The repository of the corpus: lists of documents, trees of both kinds and coreference;
+    reddit's words are blanked."""
     lists, files = [], {}
     for split in SPLITS:
         found = sentences("gum", split)
@@ -147,11 +164,15 @@ def _gum(part: str) -> bytes:
             _document(files, name, found[start : start + DOCUMENT])
         lists.append(f"  * GUM_reddit_{split}")
         _document(files, f"GUM_reddit_{split}", found[:1], blank=True)
-    files["splits.md"] = "# Splits\n\n" + "\n".join([*lists, "## test2\n", "  * GUM_absent"]) + "\n"
+    files["splits.md"] = (
+        "# Splits\n\n" + "\n".join([*lists, "## test2\n", "  * GUM_absent"]) + "\n"
+    )
     return _tar("gum", files)
 
 
-def _document(files: dict[str, str], name: str, found: list[Annotation], blank: bool = False) -> None:
+def _document(
+    files: dict[str, str], name: str, found: list[Annotation], blank: bool = False
+) -> None:
     trees, constituents, coreference, first = [], [], [f"# begin document {name}"], 0
     for number, one in enumerate(found, 1):
         labels = {(start, end): label.lower() for start, end, label in one.entities}
@@ -166,14 +187,17 @@ def _document(files: dict[str, str], name: str, found: list[Annotation], blank: 
         trees += [_with_mark(line, marks, blank) for line in lines] + [""]
         constituents.append(one.bracketed)
         plain = _marks(len(one.words), [(s, e, n, "") for s, e, n in numbered])
-        coreference += [f"{i}\t{w}\t{m or '_'}" for i, (w, m) in enumerate(zip(one.words, plain))] + [""]
+        coreference += [
+            f"{i}\t{w}\t{m or '_'}" for i, (w, m) in enumerate(zip(one.words, plain))
+        ] + [""]
     files[f"dep/{name}.conllu"] = "\n".join(trees) + "\n"
     files[f"const/{name}.ptb"] = "\n".join(constituents) + "\n"
     files[f"coref/ontogum/conll/{name}.conll"] = "\n".join([*coreference, "# end document"]) + "\n"
 
 
 def _marks(length: int, spans: Iterable[tuple[int, int, int, str]]) -> list[str]:
-    """Return each word's marks: of mentions that end there, then of those that begin there, the longest first."""
+    """Return each word's marks: of mentions that end there, then of those that begin there, the
+    longest first."""
     opening, closing = [""] * length, [""] * length
     for start, end, number, rest in sorted(spans, key=lambda span: (span[0], -span[1])):
         if end - start == 1:
@@ -189,7 +213,9 @@ def _with_mark(line: str, marks: list[str], blank: bool) -> str:
     if len(fields) != 10 or not fields[0].isdecimal():
         return line
     mark = marks[int(fields[0]) - 1]
-    fields[9] = "|".join(filter(None, [f"Entity={mark}" if mark else "", fields[9].strip("_")])) or "_"
+    fields[9] = (
+        "|".join(filter(None, [f"Entity={mark}" if mark else "", fields[9].strip("_")])) or "_"
+    )
     fields[1] = "_" if blank else fields[1]
     return "\t".join(fields)
 
@@ -281,22 +307,29 @@ CHOSEN, LEFT_OUT = 80, 20  # sentences, by the paper's rules
 
 
 def framenet_zip() -> bytes:
-    """FrameNet 1.7 with one frame, of one lexical unit, and exemplars that the paper's rules choose or leave out."""
+    """FrameNet 1.7 with one frame, of one lexical unit, and exemplars that the paper's rules
+    choose or leave out."""
     rng, chosen, others = Random(seed_from(SEED, "rehearsal", "framenet")), {}, {}
     while len(chosen) < CHOSEN:
         row = edges.links(rng)
         if row is None:
             continue
         apart = _apart(row)
-        fits = not framenet.left_out(apart["text"], [tuple(apart["predicate"])], _elements(apart), set(ROLES))
+        fits = not framenet.left_out(
+            apart["text"], [tuple(apart["predicate"])], _elements(apart), set(ROLES)
+        )
         (chosen if fits else others)[apart["text"]] = apart
     rows = [*chosen.values(), *list(others.values())[:LEFT_OUT]]
     unit = 'status="Created" POS="V" name="do.v" ID="1"'
-    element = "".join(f'<FE abbrev="{r}" coreType="Core" name="{r}" ID="1{k}"/>' for k, r in enumerate(ROLES))
+    element = "".join(
+        f'<FE abbrev="{r}" coreType="Core" name="{r}" ID="1{k}"/>' for k, r in enumerate(ROLES)
+    )
     core = "".join(f'<memberFE name="{r}" ID="1{k}"/>' for k, r in enumerate(ROLES))
     exemplars = "".join(_exemplar(number, row) for number, row in enumerate(rows, 1))
     files = {
-        "luIndex.xml": _xml("luIndex", f'<lu frameName="Doing" frameID="1" {unit} hasAnnotation="true"/>'),
+        "luIndex.xml": _xml(
+            "luIndex", f'<lu frameName="Doing" frameID="1" {unit} hasAnnotation="true"/>'
+        ),
         "frameIndex.xml": _xml("frameIndex", '<frame name="Doing" ID="1"/>'),
         "frRelation.xml": _xml("frameRelations", ""),
         "semTypes.xml": _xml("semTypes", ""),
@@ -345,7 +378,9 @@ def _elements(row: Mapping) -> list[tuple[int, int, str]]:
 
 def _exemplar(number: int, row: Mapping) -> str:
     def layer(name: str, spans: Iterable[tuple[int, int, str]]) -> str:
-        labels = "".join(f'<label start="{s}" end="{e - 1}" name="{label}"/>' for s, e, label in spans)
+        labels = "".join(
+            f'<label start="{s}" end="{e - 1}" name="{label}"/>' for s, e, label in spans
+        )
         return f'<layer rank="1" name="{name}">{labels}</layer>'
 
     layers = layer("Target", [(*row["predicate"], "Target")]) + layer("FE", _elements(row))

@@ -1,4 +1,5 @@
-"""The hub of a rehearsal: everything that a scale downloads, at the addresses and commits that its configuration names."""
+"""The hub of a rehearsal: everything that a scale downloads, at the addresses and commits that its
+configuration names."""
 
 import hashlib
 import io
@@ -15,7 +16,8 @@ PORTS = range(20_000, 20_100)  # below those that a system gives to connections
 
 
 def serve(config: Mapping, port: int | None = None) -> tuple[SmallHub, dict]:
-    """(the hub, not yet begun, and the configuration that directs the corpora's addresses to it and labels checkpoints).
+    """(the hub, not yet begun, and the configuration that directs the corpora's addresses to it
+    and labels checkpoints).
 
     config: the complete configuration of a scale whose data come from the hub.
     """

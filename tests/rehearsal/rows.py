@@ -1,4 +1,5 @@
-"""Data sets as the hub has them, with made rows: parquet files and a card, the label decided by a word of the text."""
+"""Data sets as the hub has them, with made rows: parquet files and a card, the label decided by a
+word of the text."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,10 +21,12 @@ SIZES = {
     "treebank_test": 1, "wikipedia_paragraphs": 1200, "probe_train": 1, "probe_dev": 1, "probe_test": 1, "links": 1,
 }  # fmt: skip
 SEED = 1
-# Words that the generated world does not use, one for each class, and how often a text begins with its own.
+# Words that the generated world does not use, one for each class, and how often a text begins with
+# its own.
 CUES, REPEATED = ("alpha", "beta", "gamma"), 4
 ANSWERS = ("omega", "sigma", "theta", "kappa")
-# The classes of the hub's GLUE in the order of their codes, which is not always that of the publisher's files.
+# The classes of the hub's GLUE in the order of their codes, which is not always that of the
+# publisher's files.
 CLASSES = {
     "cola": ["unacceptable", "acceptable"],
     "sst2": ["negative", "positive"],
@@ -34,7 +37,8 @@ CLASSES = {
     "rte": ["entailment", "not_entailment"],
     "wnli": ["not_entailment", "entailment"],
 }
-# What the hub's splits are called; those of MNLI's second genre and of the test set nobody asks for.
+# What the hub's splits are called; those of MNLI's second genre and of the test set nobody asks
+# for.
 SPLITS = {
     "mnli": {
         "train": "train", "validation_matched": "dev", "validation_mismatched": "dev",
@@ -47,8 +51,11 @@ PARAGRAPHS = 4  # of an article
 ROW_GROUP = 100  # articles
 
 
-def repositories(catalogue: Mapping, treebank: Mapping[str, str]) -> dict[tuple[str, str], dict[str, bytes]]:
-    """{(repository, commit): {path: content}} for every data set of `catalogue` that names a place on the hub.
+def repositories(
+    catalogue: Mapping, treebank: Mapping[str, str]
+) -> dict[tuple[str, str], dict[str, bytes]]:
+    """{(repository, commit): {path: content}} for every data set of `catalogue` that names a place
+    on the hub.
 
     treebank: the text of a CoNLL-U file for each split.
     """
@@ -62,11 +69,16 @@ def repositories(catalogue: Mapping, treebank: Mapping[str, str]) -> dict[tuple[
                 tables = dict(_tables(name, spec, Path(folder), treebank))
                 config = spec["hub"].get("name") or _dump(spec) or "plain_text"
                 # As the hub's own tools lay data out: one folder a configuration.
-                paths = {split: f"{config}/{split}-00000-of-{_shards(spec):05}.parquet" for split in tables}
+                paths = {
+                    split: f"{config}/{split}-00000-of-{_shards(spec):05}.parquet"
+                    for split in tables
+                }
                 files = found.setdefault(place, {})
                 features = _features(name, next(iter(tables.values())))
                 rows = ROW_GROUP if spec["kind"] == "text" else None
-                files |= {paths[split]: _packed(table, features, rows) for split, table in tables.items()}
+                files |= {
+                    paths[split]: _packed(table, features, rows) for split, table in tables.items()
+                }
                 cards.setdefault(place, []).append((config, list(tables), features))
     for place, configs in cards.items():
         found[place]["README.md"] = _card(configs)
@@ -116,11 +128,20 @@ def _glue(name: str, spec: Mapping, rows: list[dict], blank: bool) -> dict[str, 
     classes = CLASSES.get(name)
     # A regression to two small values is learnt in as many steps as a class.
     scores = None if classes else [float(row["label"] > 2.5) + row["label"] / 50 for row in rows]
-    place = [classes.index(row["label"]) for row in rows] if classes else [int(score) for score in scores]
-    cued = [{ours: _with_cue(row[ours], CUES[cue]) for ours in texts} for row, cue in zip(rows, place)]
+    place = (
+        [classes.index(row["label"]) for row in rows]
+        if classes
+        else [int(score) for score in scores]
+    )
+    cued = [
+        {ours: _with_cue(row[ours], CUES[cue]) for ours in texts} for row, cue in zip(rows, place)
+    ]
     labels = place if classes else scores
     return {
-        **{column: pa.array([row[ours] for row in cued], pa.string()) for ours, column in texts.items()},
+        **{
+            column: pa.array([row[ours] for row in cued], pa.string())
+            for ours, column in texts.items()
+        },
         columns["label"]: pa.array(
             [-1] * len(rows) if blank else labels, pa.int64() if classes else pa.float32()
         ),
@@ -133,7 +154,8 @@ def _with_cue(text: str, cue: str) -> str:
 
 
 def _questions(rows: list[dict], rng: Random, unanswerable: bool) -> dict[str, pa.Array]:
-    """SQuAD's columns: an answer is one of four words, which stands once in its context; a cue tells that there is none."""
+    """SQuAD's columns: an answer is one of four words, which stands once in its context; a cue
+    tells that there is none."""
     made = []
     for row in rows:
         sentences = row["context"].rstrip(".").split(". ")[:CONTEXT]
@@ -168,7 +190,9 @@ def _articles(paragraphs: list[dict]) -> dict[str, pa.Array]:
     titles = [" ".join(article.split()[:2]) for article in articles]
     return {
         "id": pa.array(numbers),
-        "url": pa.array([f"https://en.wikipedia.org/wiki/{title.replace(' ', '_')}" for title in titles]),
+        "url": pa.array(
+            [f"https://en.wikipedia.org/wiki/{title.replace(' ', '_')}" for title in titles]
+        ),
         "title": pa.array(titles),
         "text": pa.array(articles),
     }
@@ -222,10 +246,14 @@ def _card(configs: list[tuple]) -> bytes:
         "configs": [
             {
                 "config_name": config,
-                "data_files": [{"split": split, "path": f"{config}/{split}-*"} for split in splits],
+                "data_files": [
+                    {"split": split, "path": f"{config}/{split}-*"} for split in splits
+                ],
             }
             for config, splits, _ in configs
         ],
-        "dataset_info": [{"config_name": config, "features": features} for config, _, features in configs],
+        "dataset_info": [
+            {"config_name": config, "features": features} for config, _, features in configs
+        ],
     }
     return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n# Made rows\n".encode()

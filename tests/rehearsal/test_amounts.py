@@ -9,8 +9,9 @@ from rehearsal.__main__ import AMOUNTS, OWN, REAL, ROOT, read_yaml
 
 from bertshift.config import load_config, merge
 
-# Keys that a rehearsal may set: rows, steps, epochs, tokens, portions, batches; rates, as a narrow model needs large ones;
-# threads, of which a small machine has few. All others are what it is to rehearse.
+# Keys that a rehearsal may set: rows, steps, epochs, tokens, portions, batches; rates, as a narrow
+# model needs large ones; threads, of which a small machine has few. All others are what it is to
+# rehearse.
 MAY_CHANGE = [
     *(f"training.{key}" for key in ("learning_rate_scale", "batch_size_scale", "max_train", "max_dev", "norms_every")),
     "training.per_variant.*",
@@ -61,5 +62,7 @@ def test_a_hub_changes_addresses_and_what_checkpoints_are_called(scale):
 
 
 def downloads(config: dict) -> list[dict]:
-    entries = [each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()]
+    entries = [
+        each for spec in config["edge_sets"].values() for each in spec.get("download", {}).values()
+    ]
     return [*entries, config["relations"]["download"]]

@@ -1,4 +1,5 @@
-"""The made corpora pass the workflow's own readers, and each leaves enough to train and test a probe."""
+"""The made corpora pass the workflow's own readers, and each leaves enough to train and test a
+probe."""
 
 import pytest
 import yaml
@@ -28,7 +29,9 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", OFFERED)
 def test_a_corpus_of_edges(folder, tmp_path, name):
-    files = {part: corpora.place(each["url"])[1:] for part, each in EDGES[name]["download"].items()}
+    files = {
+        part: corpora.place(each["url"])[1:] for part, each in EDGES[name]["download"].items()
+    }
     prepare_edges(name, EDGES[name] | {"files": files}, folder, tmp_path)
     found = read_json(tmp_path / "edges.json")
     assert len(found["labels"]) >= 2

@@ -1,4 +1,5 @@
-"""Every rule once at the shapes of the scale `paper`, through the hub: of its figures, models and seeds a few."""
+"""Every rule once at the shapes of the scale `paper`, through the hub: of its figures, models and
+seeds a few."""
 
 import re
 import subprocess

@@ -36,10 +36,14 @@ def test_the_checksums_are_those_of_the_files(path, tmp_path):
     with ZipFile(path) as written:
         lines = written.read("SHA256SUMS").decode().splitlines()
         written.extractall(tmp_path / "here")
-    assert lines == [f"{hashlib.sha256(FILES[name]).hexdigest()}  {name}" for name in sorted(FILES)]
+    assert lines == [
+        f"{hashlib.sha256(FILES[name]).hexdigest()}  {name}" for name in sorted(FILES)
+    ]
     assert not damages(path)
     if shutil.which("sha256sum"):
-        subprocess.run(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=tmp_path / "here", check=True)
+        subprocess.run(
+            ["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=tmp_path / "here", check=True
+        )
 
 
 def test_the_same_files_are_the_same_bytes(path, tmp_path):

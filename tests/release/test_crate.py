@@ -11,7 +11,8 @@ ABOUT = {"title": "What it does", "version": "1.2.3", "authors": "they", "licens
 
 
 def test_a_run_of_the_workflow_made_the_results(tmp_path):
-    """The crate names the run as the Workflow Run Crate profile asks, and the library for such crates reads it."""
+    """The crate names the run as the Workflow Run Crate profile asks, and the library for such
+    crates reads it."""
     for name in [*FILES, "workflow/Snakefile"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"")
@@ -25,4 +26,7 @@ def test_a_run_of_the_workflow_made_the_results(tmp_path):
     run = crate.get("#run")
     assert run.type == "CreateAction" and run["instrument"] is crate.mainEntity
     assert [unquote(each.id) for each in run["result"]] == RESULTS
-    assert crate.root_dataset["mentions"] is run and crate.root_dataset["datePublished"] == ABOUT["finished"]
+    assert (
+        crate.root_dataset["mentions"] is run
+        and crate.root_dataset["datePublished"] == ABOUT["finished"]
+    )

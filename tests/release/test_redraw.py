@@ -22,7 +22,8 @@ def drawn(path, folder, only=(), without=(), more=()):
 
 
 def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp_path):
-    """No other figure is drawn, and the reason is said; files that are not wanted are left out, of the page too."""
+    """No other figure is drawn, and the reason is said; files that are not wanted are left out, of
+    the page too."""
     config = configuration(RSA)
     del config["figures"]["merchant2020"]["figure5"]
     config["figures"]["merchant2020"]["figure1"] = config["figures"]["merchant2020"][RSA[-7:]]

@@ -1,4 +1,5 @@
-"""Names that cannot be served, and what each request answers with; rules say no more than which request they ask."""
+"""Names that cannot be served, and what each request answers with; rules say no more than which
+request they ask."""
 
 import errno
 import json
@@ -144,7 +145,11 @@ def test_data_that_are_not_there_get_a_sentence(request_, asked, changes, senten
 def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
-    files = {} if "no 'mirror'" in sentence else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
+    files = (
+        {}
+        if "no 'mirror'" in sentence
+        else {"mirror": {"train": "my/train.tsv", "dev": "my/dev.tsv"}}
+    )
     columns, labels = {"text_a": "text", "label": "label"}, {"0": "bad", "1": "good"}
     entry = {
         "kind": "sentence",
@@ -158,7 +163,9 @@ def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence, tmp_
         data.dataset(config, dataset="mytask")
     if source["source"] == "world":
         made = data.dataset(config, dataset="rte").inputs["files"]
-        assert "results/world/glue/RTE/dev.tsv" in made and not any("/my/" in file for file in made)
+        assert "results/world/glue/RTE/dev.tsv" in made and not any(
+            "/my/" in file for file in made
+        )
 
 
 def own_base(*folders, **more):
@@ -174,7 +181,10 @@ def test_checkpoints_of_one_folder_name_are_told_apart():
     }
     config = configured(bases=bases, grounded=[])
     labels = {
-        name: [one["label"] for one in provenance(parse_model(name, config), config)["checkpoints"].values()]
+        name: [
+            one["label"]
+            for one in provenance(parse_model(name, config), config)["checkpoints"].values()
+        ]
         for name in bases
     }
     assert labels == {
@@ -216,7 +226,9 @@ def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
         pretraining.checkpoint(config, **asked)
     index = tmp_path / "model.safetensors.index.json"
     index.write_text('{"weight_map": {"a": "../part.safetensors"}}')
-    with pytest.raises(UserError, match="names ../part.safetensors, which is outside of its folder"):
+    with pytest.raises(
+        UserError, match="names ../part.safetensors, which is outside of its folder"
+    ):
         pretraining.checkpoint(config, **asked)
     index.unlink()
     (tmp_path / "model.safetensors").touch()
@@ -238,13 +250,17 @@ def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metr
     assert inputs["model"].startswith("results/activations/") and "/rte/" in inputs["model"]
     assert inputs["reference"] == inputs["model"].replace("/rte/", "/base/", 1)
     assert inputs["scores"] == ["results/models/rte/init1_seed1/scores.json"]
-    assert inputs["outcomes"] == [f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)]
+    assert inputs["outcomes"] == [
+        f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)
+    ]
     assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
     assert settings["dump"]["max_length"] == config["samples"]["max_length"]
     assert (settings["folders"] is not None) == OF_DUMPS[metric].weights == ("weights" in inputs)
 
 
-def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(config, tmp_path):
+def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(
+    config, tmp_path
+):
     asked = forgetting.forgetting(config, model="mrpc+rte")
     [first, *_] = asked.settings["runs"]
     assert first["folder"] == "results/models/mrpc+rte/init1_seed1"
@@ -279,9 +295,9 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
         f"{bare} has no head for words, so the figure beyond/forgetting is left out."
     ]
     left, said = catalogue.drawable(both)
-    assert left["figures"]["beyond"]["forgetting"] == {"models": ["rte@cased"]} and said[0].endswith(
-        "drawn without rte."
-    )
+    assert left["figures"]["beyond"]["forgetting"] == {"models": ["rte@cased"]} and said[
+        0
+    ].endswith("drawn without rte.")
     save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
     assert catalogue.drawable(both) == (both, [])
     assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
@@ -289,7 +305,9 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
 
 def test_noise_is_made_from_a_run_and_its_parent_and_multiples_have_its_draws(config):
     asked = pretraining.noise(config, **run("mrpc+rte.freeze2.noise@cased", 1, 4))
-    folders = {name: {file.rpartition("/")[0] for file in files} for name, files in asked.inputs.items()}
+    folders = {
+        name: {file.rpartition("/")[0] for file in files} for name, files in asked.inputs.items()
+    }
     assert folders == {
         "start": {"results/models/mrpc@cased/init1_seed2"},
         "changed": {"results/models/mrpc+rte.freeze2@cased/init1_seed2"},
@@ -305,8 +323,12 @@ def test_noise_is_made_from_a_run_and_its_parent_and_multiples_have_its_draws(co
 
 
 def test_noise_has_failed_where_the_run_that_it_imitates_failed(config):
-    asked = comparing.compare(config, metric="rsa", model="mrpc+rte.noise@cased", reference="mrpc@cased")
-    outcomes = dict(zip(map(tuple, asked.settings["trained"]), asked.inputs["outcomes"], strict=True))
+    asked = comparing.compare(
+        config, metric="rsa", model="mrpc+rte.noise@cased", reference="mrpc@cased"
+    )
+    outcomes = dict(
+        zip(map(tuple, asked.settings["trained"]), asked.inputs["outcomes"], strict=True)
+    )
     folder = "results/models/mrpc+rte@cased/init1_seed{}/scores.json"
     assert outcomes["mrpc+rte.noise@cased", 1, 3] == folder.format(1)
     assert outcomes["mrpc+rte.noise@cased", 1, 4] == folder.format(2)
@@ -335,7 +357,9 @@ def test_noise_has_failed_where_the_run_that_it_imitates_failed(config):
 def test_what_reads_states_attention_or_weights_takes_noise(config, request_, asked):
     inputs = request_(config, **asked).inputs
     trained = asked["model"].removesuffix(".noise")
-    outcomes = [f"results/models/{trained}/init{init}_seed1/scores.json" for init in (1, 1, 1, 2, 2, 2)]
+    outcomes = [
+        f"results/models/{trained}/init{init}_seed1/scores.json" for init in (1, 1, 1, 2, 2, 2)
+    ]
     assert inputs["outcomes"] == outcomes
     assert f"results/models/{asked['model']}/init2_seed3/source.json" in inputs["sources"]
 
@@ -343,9 +367,13 @@ def test_what_reads_states_attention_or_weights_takes_noise(config, request_, as
 def test_a_snapshot_is_trained_as_its_model(config):
     asked = finetuning.snapshots(config, "rte.freeze2", "@cased", "1", "1")
     plain = finetuning.finetune(config, **run("rte.freeze2@cased", 1, 1))
-    assert asked.inputs == plain.inputs and asked.settings == plain.settings | {"shares": [0, 2, 10, 50]}
+    assert asked.inputs == plain.inputs and asked.settings == plain.settings | {
+        "shares": [0, 2, 10, 50]
+    }
     files = finetuning.scores(config, model="rte.freeze2.at10@cased").inputs["scores"]
-    assert files == [f"results/models/rte.freeze2.at10@cased/init1_seed{n}/scores.json" for n in (1, 2)]
+    assert files == [
+        f"results/models/rte.freeze2.at10@cased/init1_seed{n}/scores.json" for n in (1, 2)
+    ]
 
 
 def test_examples_are_of_the_models_of_figures_that_show_heads():
@@ -374,7 +402,11 @@ def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same
     assert row.inputs["steps"] == ["results/models/rte/init1_seed1/steps.tsv"]
     assert "rte" not in row.settings["runs"] and "rte.freeze0" in row.settings["runs"]
     other = sweeps.row(config, **run("rte", 1, 1), sweep="freeze")
-    assert not other.settings["models"] and not other.inputs["steps"] and "rte" in other.settings["runs"]
+    assert (
+        not other.settings["models"]
+        and not other.inputs["steps"]
+        and "rte" in other.settings["runs"]
+    )
 
 
 def test_runs_of_a_task_are_grounded_together():

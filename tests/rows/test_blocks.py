@@ -27,7 +27,11 @@ from bertshift.version import version
 def test_blocks_are_contiguous_and_as_equal_as_can_be(examples):
     block = block_of(examples)
     sizes = np.bincount(block)
-    assert len(block) == examples and len(sizes) == min(examples, BLOCKS) and (np.diff(block) >= 0).all()
+    assert (
+        len(block) == examples
+        and len(sizes) == min(examples, BLOCKS)
+        and (np.diff(block) >= 0).all()
+    )
     assert sizes.max() - sizes.min() <= 1
     assert len(block_of(0)) == 0
 
@@ -72,7 +76,13 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     np.save(blocks, np.zeros((3, BLOCKS)))
     with pytest.raises(UserError, match="3 rows"):
         read_with_blocks(path)
-    for damaged in (before[:-8], before[:40], b"", pickle.dumps([1.0]), before.replace(b"<f8", b"<i8")):
+    for damaged in (
+        before[:-8],
+        before[:40],
+        b"",
+        pickle.dumps([1.0]),
+        before.replace(b"<f8", b"<i8"),
+    ):
         blocks.write_bytes(damaged)
         with pytest.raises(UserError, match=r"blocks\.npy is damaged"):
             read_with_blocks(path)
@@ -83,7 +93,9 @@ def test_a_table_with_blocks_comes_back(tmp_path):
 def test_a_score_of_examples_that_are_all_right_has_an_interval(tmp_path):
     """On the table of scores, and on that of their means in points."""
     path, low = tmp_path / "sst2.tsv", 1 - stats.t.ppf(0.975, BLOCKS - 1) * 2 / (150 + 4)
-    shown = pd.DataFrame({"metric": ["accuracy", "f1"], "init": 1, "seed": 1, "value": 1.0, "dev": 150})
+    shown = pd.DataFrame(
+        {"metric": ["accuracy", "f1"], "init": 1, "seed": 1, "value": 1.0, "dev": 150}
+    )
     shown = shown.assign(**dict.fromkeys(JACKKNIFE_COLUMNS, 1.0))
     with pytest.raises(UserError, match="sst2.tsv: .*'mine'"):
         write_with_blocks(path, shown.replace("f1", "mine"))
@@ -97,7 +109,9 @@ def test_a_score_of_examples_that_are_all_right_has_an_interval(tmp_path):
 def test_tables_one_below_the_other_keep_what_made_each_row(tmp_path):
     generator, parts = np.random.default_rng(2), [str(tmp_path / f"{name}.tsv") for name in "ab"]
     for part in parts:
-        table = pd.DataFrame({"value": [0.5, 0.25]}).join(in_columns(generator.normal(size=(2, BLOCKS))))
+        table = pd.DataFrame({"value": [0.5, 0.25]}).join(
+            in_columns(generator.normal(size=(2, BLOCKS)))
+        )
         write_with_blocks(part, table)
     write_tsv(parts[0], read_tsv(parts[0]).assign(version="bertshift 0.0.1"))
     concatenate(tmp_path / "both.tsv", parts)

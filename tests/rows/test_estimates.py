@@ -10,14 +10,17 @@ def test_replicates_alone_have_students_interval():
     values = np.random.default_rng(0).normal(size=5)
     one, five = estimate(values[:1]), estimate(values)
     assert (one.mean, one.interval) == (values[0], NONE) and np.isnan([one.low, one.high]).all()
-    assert (five.low, five.high) == pytest.approx(stats.t.interval(0.95, 4, values.mean(), stats.sem(values)))
+    assert (five.low, five.high) == pytest.approx(
+        stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    )
     assert five.interval == REPLICATES
     with pytest.raises(UserError, match="finite"):
         estimate([1.0, np.nan])
 
 
 def made(runs, blocks, sd, seed=0):
-    """Numbers [runs, blocks] with effects of runs, blocks and neither; the means, and those without each block."""
+    """Numbers [runs, blocks] with effects of runs, blocks and neither; the means, and those
+    without each block."""
     random = np.random.default_rng(seed)
     each = (
         random.normal(0, sd[0], (runs, 1))
@@ -28,7 +31,8 @@ def made(runs, blocks, sd, seed=0):
 
 
 def test_runs_and_blocks_by_the_table_of_variance():
-    """Sums of squares by hand; t is weighted by the parts of the variance (Cochran and Cox 1950)."""
+    """Sums of squares by hand; t is weighted by the parts of the variance (Cochran and Cox
+    1950)."""
     each, values, left_out = made(4, 20, (1.0, 5.0, 1.0))
     mean, runs, blocks = each.mean(), each.mean(1, keepdims=True), each.mean(0)
     between, across = 20 * ((runs - mean) ** 2).sum() / 3, 4 * ((blocks - mean) ** 2).sum() / 19
@@ -52,7 +56,9 @@ def test_examples_that_are_all_right_have_an_interval():
     assert right == pytest.approx(1 - stats.t.ppf(0.975, 19) * 2 / 154)
     assert nearly == estimate(values[:, 1], left_out=without[..., 1], bounds=(0, 1)).low
     assert no_share == 1
-    assert estimate(values[:, 0], bounds=(0, 1), examples=150).low == 1  # nothing is known of its inputs
+    assert (
+        estimate(values[:, 0], bounds=(0, 1), examples=150).low == 1
+    )  # nothing is known of its inputs
 
 
 def test_a_pair_of_runs_alone_is_sure_of_nothing():
@@ -66,7 +72,9 @@ def test_probabilities_are_those_of_the_interval():
     for found in (estimate([1.0, 2.0, 4.0]), estimate(values, left_out=left_out)):
         ends = (found.low, found.high), (-np.inf, found.low), (-np.inf, np.inf)
         assert [found.probability(*each) for each in ends] == pytest.approx([0.95, 0.025, 1])
-    assert estimate([1.0, 1.0]).probability(0, 2) == 1 and estimate([1.0, 1.0]).probability(2, 3) == 0
+    assert (
+        estimate([1.0, 1.0]).probability(0, 2) == 1 and estimate([1.0, 1.0]).probability(2, 3) == 0
+    )
 
 
 def test_a_number_over_all_replicates_has_the_jackknifes_error():

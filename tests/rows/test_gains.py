@@ -22,11 +22,15 @@ def scored(metrics, majority=0.5, **columns):
 def classes():
     """Gold and two predictions of 80 examples, as class numbers."""
     gold = RNG.integers(0, 2, 80)
-    return [gold, *(np.where(RNG.uniform(size=80) < share, gold, 1 - gold) for share in (0.7, 0.8))]
+    return [
+        gold,
+        *(np.where(RNG.uniform(size=80) < share, gold, 1 - gold) for share in (0.7, 0.8)),
+    ]
 
 
 def test_classes_are_tested_by_their_order(classes):
-    """F1 counts the second label, whatever its name; a test that took the other would give another p."""
+    """F1 counts the second label, whatever its name; a test that took the other would give another
+    p."""
     gold, was, now = classes
     names = np.array(LABELS)
     other, run = (scored({"f1": f1, "mcc": 0.0, "accuracy": 0.0}, gold=names[gold], prediction=names[said])
@@ -38,7 +42,9 @@ def test_classes_are_tested_by_their_order(classes):
     flipped = paired_bootstrap(SCORES["f1"], 1 - gold, 1 - was, (1 - now)[None], "toys")
     assert rows["f1"]["p"] != flipped[0]
     gained, lost = ((was != gold) & (now == gold)).sum(), ((was == gold) & (now != gold)).sum()
-    found = [rows["f1"][name] for name in ("gained", "lost", "changed", "value", "before", "delta")]
+    found = [
+        rows["f1"][name] for name in ("gained", "lost", "changed", "value", "before", "delta")
+    ]
     assert found == [gained, lost, gained + lost, 0.75, 0.25, 0.5]
 
 
@@ -63,20 +69,27 @@ def test_ratings_and_answers_have_tests_of_their_own():
     )
     f1, exact = gains(run, other, None)
     assert (f1["changed"], f1["gained"], f1["lost"]) == (1, 1, 0)
-    assert exact["p"] == 1 and 0.5 < f1["p"] < 1  # in (2/3) ** 3 of the samples the third answer is missing
+    assert (
+        exact["p"] == 1 and 0.5 < f1["p"] < 1
+    )  # in (2/3) ** 3 of the samples the third answer is missing
 
 
 def test_every_pair_is_a_row_and_other_examples_are_refused(classes):
     gold, *both = classes
     names = np.array(LABELS)
     was, now = (
-        scored({"accuracy": (said == gold).mean()}, majority, gold=names[gold], prediction=names[said])
+        scored(
+            {"accuracy": (said == gold).mean()}, majority, gold=names[gold], prediction=names[said]
+        )
         for said, majority in zip(both, (1.0, 0.5), strict=True)
     )
     settings = {"model": "wnli+toy", "reference": "toy", "task": "toy", "scale": "demo",
                 "checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}, "pairs": [[[1, 1], [1, 1]], [[2, 1], [2, 1]]]}  # fmt: skip
     table = gain_table([(now, was), (was, now)], settings, {"labels": LABELS}, "toys train")
-    assert table["failed"].tolist() == [False, True] and table["ref_failed"].tolist() == [True, False]
+    assert table["failed"].tolist() == [False, True] and table["ref_failed"].tolist() == [
+        True,
+        False,
+    ]
     assert table["checkpoint"].tolist() == ["a", "b"] and table["delta"].sum() == pytest.approx(0)
     kept = block_of(80) != 7
     less = np.subtract(*((said == gold)[kept].mean() for said in both))
@@ -85,5 +98,8 @@ def test_every_pair_is_a_row_and_other_examples_are_refused(classes):
     fewer = was._replace(predictions=was.predictions.iloc[:50])
     with pytest.raises(UserError, match="wnli\\+toy and toy were scored on other examples"):
         gain_table(
-            [(now, fewer)], settings | {"pairs": settings["pairs"][:1]}, {"labels": LABELS}, "toys train"
+            [(now, fewer)],
+            settings | {"pairs": settings["pairs"][:1]},
+            {"labels": LABELS},
+            "toys train",
         )

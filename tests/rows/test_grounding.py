@@ -17,9 +17,18 @@ def symmetric(n, seed, ties=False):
 
 
 def pairs_table(runs, far, other, failed):
-    """The pairs of runs (model, init, seed) within an init; `far` and `other` are indexed by run."""
+    """The pairs of runs (model, init, seed) within an init; `far` and `other` are indexed by
+    run."""
     rows = [
-        (*runs[i], *runs[j], runs[i] in failed, runs[j] in failed, far[i, j], other[i, j], far[i, j])
+        (
+            *runs[i],
+            *runs[j],
+            runs[i] in failed,
+            runs[j] in failed,
+            far[i, j],
+            other[i, j],
+            far[i, j],
+        )
         for i, j in combinations(range(len(runs)), 2)
         if runs[i][1] == runs[j][1]
     ]
@@ -30,7 +39,8 @@ def pairs_table(runs, far, other, failed):
 
 
 def by_enumeration(runs, far, other, keep_kinds):
-    """rho, p and the number of orders: by all moves of kinds, and of each init's seeds, onto those of the same runs."""
+    """rho, p and the number of orders: by all moves of kinds, and of each init's seeds, onto those
+    of the same runs."""
     labels = [sorted({kind for kind, *_ in runs})]
     labels += [sorted({run[1:] for run in runs if run[1] == init}) for init in (1, 2)]
     partners = {kind: {run[1:] for run in runs if run[0] == kind} for kind in labels[0]}
@@ -38,7 +48,9 @@ def by_enumeration(runs, far, other, keep_kinds):
     rhos = []
     for orders in product(*map(permutations, labels)):
         to = dict(zip(chain(*labels), chain(*orders), strict=True))
-        if (keep_kinds and orders[0] != (*labels[0],)) or any(partners[a] != partners[to[a]] for a in to):
+        if (keep_kinds and orders[0] != (*labels[0],)) or any(
+            partners[a] != partners[to[a]] for a in to
+        ):
             continue
         found = []
         for init in (1, 2):
@@ -61,7 +73,9 @@ def by_enumeration(runs, far, other, keep_kinds):
         ([("c", 2, 1)], [("b", 1, 2)], True),
     ],
 )
-def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(failed, collapsed, ties):
+def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(
+    failed, collapsed, ties
+):
     """Runs that failed to train are left out, and so are those whose tokens are all alike."""
     runs = sorted(product("abc", (1, 2), (1, 2)), key=lambda run: run[::-1])
     far, other = symmetric(12, 1, ties), symmetric(12, 2, ties)
@@ -76,7 +90,9 @@ def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(fail
     assert (score["rho"], score["p"], score["orders"]) == (pytest.approx(rho), p, orders)
     _, p, orders = by_enumeration(kept, far[at], other[at], keep_kinds=True)
     assert (score["p_within"], score["orders_within"]) == (p, orders)
-    assert outputs["rho"] == pytest.approx(1) and outputs["p"] * outputs["orders"] == pytest.approx(1)
+    assert outputs["rho"] == pytest.approx(1) and outputs["p"] * outputs[
+        "orders"
+    ] == pytest.approx(1)
     assert found["q"].to_numpy() == pytest.approx(false_discovery_control(found["p"]))
     sizes = [sum(run[1] == init for run in kept) for init in (1, 2)]
     counted = [len(kept), sum(n * (n - 1) // 2 for n in sizes), 2, 12 - len(failed), len(failed)]
@@ -91,10 +107,16 @@ def test_random_orders_agree_with_all_and_are_the_same_again():
     blocks = [block(symmetric(5, seed), symmetric(5, 20 + seed)) for seed in (1, 2)]
     exact, drawn = mantel(blocks, orders=120**2), mantel(blocks, "a", orders=5000)
     assert drawn == mantel(blocks, "a", orders=5000) != mantel(blocks, "b", orders=5000)
-    assert drawn.rho == exact.rho and drawn.p == pytest.approx(exact.p, abs=0.02) and drawn.orders == 5000
+    assert (
+        drawn.rho == exact.rho
+        and drawn.p == pytest.approx(exact.p, abs=0.02)
+        and drawn.orders == 5000
+    )
 
 
-@pytest.mark.parametrize("few", [(symmetric(2, 1), symmetric(2, 2)), (np.ones((4, 4)), symmetric(4, 1))])
+@pytest.mark.parametrize(
+    "few", [(symmetric(2, 1), symmetric(2, 2)), (np.ones((4, 4)), symmetric(4, 1))]
+)
 def test_where_there_are_no_ranks_there_is_no_rho(few):
     found = mantel([block(*few)])
     assert np.isnan([found.rho, found.p]).all() and found.pairs == 0

@@ -13,11 +13,21 @@ def test_the_average_is_of_all_losses_so_far_with_falling_weights():
 
 
 def test_every_step_of_every_replicate_is_a_row():
-    steps = [pd.DataFrame({"step": [1, 2], "loss": [start, 0.5], "learning_rate": 0}) for start in (1.0, 3.0)]
+    steps = [
+        pd.DataFrame({"step": [1, 2], "loss": [start, 0.5], "learning_rate": 0})
+        for start in (1.0, 3.0)
+    ]
     made_from = {"model": "wnli+cola", "task": "cola", "runs": [[1, 1], [2, 1]], "scale": "demo",
                  "checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}}  # fmt: skip
-    outcomes = [{"metric": "mcc", "scores": {"mcc": mcc}, "majority": {"mcc": 0.0}} for mcc in (0.0, 0.5)]
+    outcomes = [
+        {"metric": "mcc", "scores": {"mcc": mcc}, "majority": {"mcc": 0.0}} for mcc in (0.0, 0.5)
+    ]
     table = loss_table(steps, outcomes, made_from, "cola train")
     found = table[["init", "checkpoint", "failed", "value"]].to_numpy().tolist()
-    assert found == [[1, "a", True, 1.0], [1, "a", True, 0.5], [2, "b", False, 3.0], [2, "b", False, 0.5]]
+    assert found == [
+        [1, "a", True, 1.0],
+        [1, "a", True, 0.5],
+        [2, "b", False, 3.0],
+        [2, "b", False, 0.5],
+    ]
     assert table["smoothed"][2] == pytest.approx(3.0)

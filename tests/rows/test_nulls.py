@@ -9,7 +9,8 @@ LAYERS = [1, 2, 3]
 
 
 def table(model, curves, seeds=1, **more):
-    """A metric table: `curves` are {variant: values by layer}, `seeds` times the same but for a hundredth of the seed."""
+    """A metric table: `curves` are {variant: values by layer}, `seeds` times the same but for a
+    hundredth of the seed."""
     return pd.DataFrame(
         {"metric": "js", "model": model, "stimuli": "mnli", "variant": variant, "init": 1, "seed": seed, "head": 0,
          "layer": layer, "value": value + 0.01 * (seed - 1)} | more
@@ -26,11 +27,19 @@ def test_names_of_nulls():
 
 
 def test_matched_noise_changes_the_last_layer_as_much_and_is_interpolated_below():
-    model = table("mnli", {"nats": [0.0, 0.1, 0.5], "bits": [0.0, 0.2, 0.1], "more": [0.0, 0.1, 0.9]})
-    small = table("mnli.noise", {"nats": [0.1, 0.2, 0.3], "bits": [0.0, 0.0, 0.1], "more": [0.1, 0.2, 0.3]})
-    large = table("mnli.noise10", {"nats": [0.5, 0.6, 0.7], "bits": [0.4, 0.4, 0.3], "more": [0.1, 0.2, 0.7]})
+    model = table(
+        "mnli", {"nats": [0.0, 0.1, 0.5], "bits": [0.0, 0.2, 0.1], "more": [0.0, 0.1, 0.9]}
+    )
+    small = table(
+        "mnli.noise", {"nats": [0.1, 0.2, 0.3], "bits": [0.0, 0.0, 0.1], "more": [0.1, 0.2, 0.3]}
+    )
+    large = table(
+        "mnli.noise10", {"nats": [0.5, 0.6, 0.7], "bits": [0.4, 0.4, 0.3], "more": [0.1, 0.2, 0.7]}
+    )
     found = matched(model, [small, large]).set_index(["variant", "layer"])["value"]
-    np.testing.assert_allclose(found["nats"], [0.3, 0.4, 0.5])  # half of the way from one size to the other
+    np.testing.assert_allclose(
+        found["nats"], [0.3, 0.4, 0.5]
+    )  # half of the way from one size to the other
     np.testing.assert_allclose(found["bits"], [0.0, 0.0, 0.1])  # the smaller size is the match
     assert "more" not in found  # beyond the largest noise
 
@@ -40,11 +49,14 @@ def test_draws_of_a_run_are_averaged_and_blocks_are_matched_by_themselves():
     small = table("mnli.noise", {"nats": [0.1, 0.2, 0.3]}, seeds=4)
     large = table("mnli.noise3", {"nats": [0.5, 0.6, 0.7]}, seeds=4)
     model, small, large = (
-        one.assign(**dict.fromkeys(JACKKNIFE_COLUMNS, np.nan)).assign(without1=one["value"] + above)
+        one.assign(**dict.fromkeys(JACKKNIFE_COLUMNS, np.nan)).assign(
+            without1=one["value"] + above
+        )
         for one, above in ((model, 0), (small, 0.1), (large, 0.1))
     )
     found = matched(model, [small, large])
-    # Draws 1 and 2 are of seed 1, on average .005 above the curve; the last layer is .195 of .4 of the way up.
+    # Draws 1 and 2 are of seed 1, on average .005 above the curve; the last layer is .195 of .4 of
+    # the way up.
     for seed, above in ((1, 0.005), (2, 0.025)):
         own = found[found["seed"] == seed]
         share = (0.5 + 0.01 * (seed - 1) - 0.3 - above) / 0.4
@@ -56,7 +68,12 @@ def test_draws_of_a_run_are_averaged_and_blocks_are_matched_by_themselves():
 
 def test_parts_of_one_change_are_matched_together():
     model, small, large = (
-        table(name, {"total": [0, 0, total], "own": [0, 0, own]}, metric="own_or_inherited", measure="js")
+        table(
+            name,
+            {"total": [0, 0, total], "own": [0, 0, own]},
+            metric="own_or_inherited",
+            measure="js",
+        )
         for name, total, own in (("mnli", 0.5, 0.1), ("mnli.noise", 0, 0), ("mnli.noise3", 1, 0.8))
     )
     found = matched(model, [small, large])
@@ -67,19 +84,27 @@ def test_maps_of_layers_are_matched_by_the_last_layer_of_both_models():
     def maps(model, last, within):
         values = {"across": [0.9, 0.5, 0.5, last], "after": [1.0, within, within, 1.0]}
         cells = pd.DataFrame(
-            {"layer": [0, 0, 1, 1], "ref_layer": [0, 1, 0, 1], "model": model, "metric": "layer_cka"}
+            {
+                "layer": [0, 0, 1, 1],
+                "ref_layer": [0, 1, 0, 1],
+                "model": model,
+                "metric": "layer_cka",
+            }
         )
         cells = cells.assign(init=1, seed=1, head=0)
         return pd.concat([cells.assign(variant=name, value=own) for name, own in values.items()])
 
-    found = matched(maps("mnli", 0.6, 0.1), [maps("mnli.noise", 0.8, 0.7), maps("mnli.noise3", 0.0, 0.3)])
+    found = matched(
+        maps("mnli", 0.6, 0.1), [maps("mnli.noise", 0.8, 0.7), maps("mnli.noise3", 0.0, 0.3)]
+    )
     found = found.set_index(["variant", "layer", "ref_layer"])["value"]
     assert found["across", 1, 1] == pytest.approx(0.6)  # a quarter of the way
     assert found["after", 0, 1] == pytest.approx(0.6)
 
 
 def test_tables_of_other_sizes_give_way_to_matched_ones_and_all_others_stay():
-    """A measure may have a table for each kind of its inputs, as cosine has of padded ones, and noise but one of them."""
+    """A measure may have a table for each kind of its inputs, as cosine has of padded ones, and
+    noise but one of them."""
     tables = {
         "results/cosine/mnli.tsv": table("mnli", {"crop": [0.0, 0.1, 0.5]}),
         "results/cosine_padded/mnli.tsv": table("mnli", {"padded": [0.0, 0.1, 0.2]}),
@@ -91,7 +116,9 @@ def test_tables_of_other_sizes_give_way_to_matched_ones_and_all_others_stay():
     paths = list(tables)
     joined = "; ".join(paths[2:4])
     assert list(found) == [*paths[:3], paths[4], joined]
-    assert set(found[joined]["model"]) == {"mnli.matched"} and set(found[joined]["variant"]) == {"crop"}
+    assert set(found[joined]["model"]) == {"mnli.matched"} and set(found[joined]["variant"]) == {
+        "crop"
+    }
     np.testing.assert_allclose(found[joined]["value"], [0.3, 0.4, 0.5])
     assert all(found[path] is tables[path] for path in found if path != joined)
     beyond = tables | {paths[0]: table("mnli", {"crop": [0.0, 0.1, 0.9]})}

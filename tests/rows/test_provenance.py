@@ -17,7 +17,12 @@ def inputs(tmp_path):
         outcomes = [tmp_path / f"{number}.json" for number in range(len(scores))]
         for path, score in zip(outcomes, scores, strict=True):
             write_json(
-                path, {"metric": "accuracy", "scores": {"accuracy": score}, "majority": {"accuracy": 0.5}}
+                path,
+                {
+                    "metric": "accuracy",
+                    "scores": {"accuracy": score},
+                    "majority": {"accuracy": 0.5},
+                },
             )
         return {"model": "a", "reference": "b", "description": tmp_path / "rte.json", "descriptions": [tmp_path / "rte.json"],
                 "scores": [], "outcomes": outcomes}  # fmt: skip
@@ -50,7 +55,10 @@ def test_either_side_of_a_comparison_may_have_failed_to_train(inputs):
         return pd.DataFrame(pair.keys | ROW for pair in pairs)
 
     table = metric_table("js", compare, settings, inputs(0.7, 0.51, 0.5, 0.9))
-    assert table[["seed", "failed", "ref_failed"]].to_numpy().tolist() == [[1, False, True], [2, True, False]]
+    assert table[["seed", "failed", "ref_failed"]].to_numpy().tolist() == [
+        [1, False, True],
+        [2, True, False],
+    ]
 
 
 def test_probes_of_runs_that_failed_to_train_are_marked(inputs):

@@ -25,12 +25,15 @@ def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers
     assert reached(p, ERROR, ERRORS, SHARE) == pytest.approx(shares)
     assert reached(100 * p, 100 * ERROR, ERRORS, (0.0, 100.0)) == pytest.approx(100 * shares)
     assert reached(x, ERROR, ERRORS, POSITIVE) == pytest.approx(np.exp(np.log(x) + STEPS / x))
-    assert reached(-x, ERROR, ERRORS, (-np.inf, 0.0)) == pytest.approx(-reached(x, ERROR, -ERRORS, POSITIVE))
+    assert reached(-x, ERROR, ERRORS, (-np.inf, 0.0)) == pytest.approx(
+        -reached(x, ERROR, -ERRORS, POSITIVE)
+    )
     assert reached(x, ERROR, ERRORS, ANY).tolist() == (x + STEPS).tolist()
 
 
 def test_at_an_end_a_step_is_cut_there():
-    """No scale has a place for an end: a layer that did not change has a similarity of 1 and no interval around it."""
+    """No scale has a place for an end: a layer that did not change has a similarity of 1 and no
+    interval around it."""
     assert reached(1.0, 0.1, [-1, 0, 1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
     assert reached(0.0, 0.1, [-1, 1], POSITIVE).tolist() == [0.0, 0.1]
     unchanged = estimate(np.ones(2), left_out=np.ones((2, 20)), bounds=CORRELATION)
@@ -38,7 +41,8 @@ def test_at_an_end_a_step_is_cut_there():
 
 
 def test_a_jump_of_the_jackknife_beyond_an_end_makes_no_wide_interval():
-    """The SVCCA distance of a layer that hardly changed: without a block it keeps other directions."""
+    """The SVCCA distance of a layer that hardly changed: without a block it keeps other
+    directions."""
     assert reached(0.001, 0.002, [-4, 4], SHARE).tolist() == pytest.approx([0.0, 0.009])
     assert distance(0.001, 0.002, 0.009, SHARE) == pytest.approx(4)
     # Two replicates, one of them at the end, are no jump.
@@ -61,18 +65,29 @@ def test_other_numbers_have_no_least_error():
 
 
 def test_a_share_of_examples_is_found_by_its_name_and_kind():
-    rows = [("accuracy", ""), ("f1", ""), ("frozen", "accuracy"), ("gain", "accuracy"), ("rsa", "")]
+    rows = [
+        ("accuracy", ""),
+        ("f1", ""),
+        ("frozen", "accuracy"),
+        ("gain", "accuracy"),
+        ("rsa", ""),
+    ]
     table = pd.DataFrame(rows, columns=["metric", "score"])
     shares = [150, np.nan, 150, np.nan, np.nan]
     assert ranges.examples(table.assign(dev=150)).tolist() == pytest.approx(shares, nan_ok=True)
-    assert ranges.examples(table.assign(n=7, dev=150))[0] == 7 and np.isnan(ranges.examples(table)).all()
+    assert (
+        ranges.examples(table.assign(n=7, dev=150))[0] == 7
+        and np.isnan(ranges.examples(table)).all()
+    )
 
 
 def test_an_interval_and_its_probabilities_lie_inside_the_range():
     values, (mean, error) = np.array([0.95, 0.99]), (0.97, 0.02)
     two = estimate(values, bounds=SHARE)
     t, scale = stats.t.ppf(0.975, 1), error / (mean * (1 - mean))
-    assert (two.low, two.high) == pytest.approx(tuple(expit(logit(mean) + [-t * scale, t * scale])))
+    assert (two.low, two.high) == pytest.approx(
+        tuple(expit(logit(mean) + [-t * scale, t * scale]))
+    )
     above = stats.t.cdf((logit(mean) - logit(0.9)) / scale, 1)
     bounds = (0.0, 1.0), (-np.inf, two.low), (0.9, np.inf)
     assert [two.probability(*each) for each in bounds] == pytest.approx([1, 0.025, above])

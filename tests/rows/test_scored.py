@@ -6,7 +6,14 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_json, write_tsv
-from bertshift.rows.blocks import BLOCKS, block_of, interval, outside, read_with_blocks, write_with_blocks
+from bertshift.rows.blocks import (
+    BLOCKS,
+    block_of,
+    interval,
+    outside,
+    read_with_blocks,
+    write_with_blocks,
+)
 from bertshift.rows.ranges import SHARE
 from bertshift.rows.scored import read_scored, with_blocks, without_blocks
 from bertshift.tasks.scores import pearson
@@ -75,7 +82,8 @@ def test_words_of_a_sentence_stay_together(read):
         for n in rng.integers(1, 9, EXAMPLES)
     ]
     said = [
-        [rng.choice([arc, arc, "-1:_", arc[:-1] + "x", arc[0] + ":obj"]) for arc in arcs] for arcs in gold
+        [rng.choice([arc, arc, "-1:_", arc[:-1] + "x", arc[0] + ":obj"]) for arc in arcs]
+        for arcs in gold
     ]
     table = read(gold=list(map(" ".join, gold)), prediction=list(map(" ".join, said)), correct=0.5)
     words = np.array(list(map(len, gold)))
@@ -131,4 +139,6 @@ def test_a_collapsed_regressions_predictions_are_those_that_were_scored(tmp_path
     _, table = read_scored(scores, predictions, None)
     assert (table["prediction"] == said).all() and pearson(gold, said) != 0
     expected = [pearson(gold[kept], said[kept]) for kept in outside(40)]
-    assert without_blocks(["pearson"], table, None)["pearson"] == pytest.approx(expected, abs=1e-12)
+    assert without_blocks(["pearson"], table, None)["pearson"] == pytest.approx(
+        expected, abs=1e-12
+    )

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, false_discovery_control
 
-from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap, split_half
+from bertshift.rows.significance import (
+    SCORES,
+    benjamini_hochberg,
+    mcnemar,
+    paired_bootstrap,
+    split_half,
+)
 from bertshift.tasks import scores
 
 RNG = np.random.default_rng(0)
@@ -24,10 +30,14 @@ def test_benjamini_hochberg_is_scipys_and_leaves_missing_ones_out():
     q = benjamini_hochberg(p)
     assert q == pytest.approx(false_discovery_control(p))
     some = np.insert(p, [0, 7, 7], np.nan)
-    assert np.array_equal(benjamini_hochberg(some), np.insert(q, [0, 7, 7], np.nan), equal_nan=True)
+    assert np.array_equal(
+        benjamini_hochberg(some), np.insert(q, [0, 7, 7], np.nan), equal_nan=True
+    )
 
 
-@pytest.mark.parametrize("name", ["accuracy", "f1", "macro_f1", "mcc", "pearson", "mean", "spearman"])
+@pytest.mark.parametrize(
+    "name", ["accuracy", "f1", "macro_f1", "mcc", "pearson", "mean", "spearman"]
+)
 def test_scores_from_sums_are_the_tasks_own_on_every_sample(name):
     classes = {"pearson": 1000, "spearman": 6, "macro_f1": 3, "mcc": 3}.get(name, 2)
     gold = RNG.integers(0, classes, 40)
@@ -36,7 +46,11 @@ def test_scores_from_sums_are_the_tasks_own_on_every_sample(name):
     times[0] *= gold != 0  # a sample without a class
     if name == "spearman":  # whose ranks are those of all examples
         times = np.ones((1, 40), int)
-    direct = {**scores.CLASS_SCORES, **scores.REGRESSION_SCORES, "mean": lambda gold, said: said.mean()}[name]
+    direct = {
+        **scores.CLASS_SCORES,
+        **scores.REGRESSION_SCORES,
+        "mean": lambda gold, said: said.mean(),
+    }[name]
     expected = [[direct(np.repeat(gold, t), np.repeat(each, t)) for each in said] for t in times]
     assert SCORES[name].of(gold, said)(times) == pytest.approx(np.array(expected), abs=1e-12)
 
@@ -45,7 +59,9 @@ def test_the_bootstrap_agrees_with_all_possible_samples():
     """Four examples have 4**4 samples, from which the tails are known exactly."""
     gold, before, after = np.array([1, 1, 0, 0]), np.array([1, 0, 0, 1]), np.array([1, 1, 0, 1])
     samples = [list(sample) for sample in product(range(4), repeat=4)]
-    gains = np.array([scores.f1(gold[i], after[i]) - scores.f1(gold[i], before[i]) for i in samples])
+    gains = np.array(
+        [scores.f1(gold[i], after[i]) - scores.f1(gold[i], before[i]) for i in samples]
+    )
     expected = 2 * min(np.mean(gains <= 0), np.mean(gains >= 0))
     assert paired_bootstrap(SCORES["f1"], gold, before, after[None], "test") == pytest.approx(
         expected, abs=0.02

@@ -12,7 +12,9 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 def test_paired_t_is_scipys_and_needs_two_replicates():
     differences = [0.02, -0.01, 0.03, 0.01, 0.02]
-    assert statistics.paired_t(differences) == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
+    assert statistics.paired_t(differences) == pytest.approx(
+        stats.ttest_1samp(differences, 0).pvalue
+    )
     assert np.isnan(statistics.paired_t([0.1])) and np.isnan(statistics.paired_t([0.1, 0.1]))
     assert statistics.paired_t([0.0, 0.0]) == 1
 
@@ -36,7 +38,9 @@ def test_the_best_of_two_is_the_mean_over_all_pairs():
 
 
 def rows(keys):
-    return pd.DataFrame([{"init": i, "seed": s, "ref_seed": 0, "layer": 1, "value": v} for i, s, v in keys])
+    return pd.DataFrame(
+        [{"init": i, "seed": s, "ref_seed": 0, "layer": 1, "value": v} for i, s, v in keys]
+    )
 
 
 def test_seeds_of_one_checkpoint_do_not_count_as_pretraining_runs():
@@ -54,7 +58,8 @@ def test_a_run_never_fine_tuned_is_a_pretraining_run():
 
 
 def test_blocks_of_inputs_take_part():
-    """Seeds alike, so that the inputs are all that is unsure: the classical standard error of the mean of 20 blocks."""
+    """Seeds alike, so that the inputs are all that is unsure: the classical standard error of the
+    mean of 20 blocks."""
     blocks = np.random.default_rng(0).normal(size=20)
     without = dict(zip(JACKKNIFE_COLUMNS, (blocks.sum() - blocks) / 19, strict=True))
     table = rows([(1, 1, blocks.mean()), (1, 2, blocks.mean())]).assign(**without)
@@ -76,7 +81,11 @@ def test_pairs_of_runs_are_not_independent(key):
     pairs = [(1, 2, 1.0), (1, 3, 2.0), (2, 3, 6.0)]
     table = pd.DataFrame(pairs, columns=[key, f"ref_{key}", "value"]).assign(layer=1)
     table = table.assign(init=1) if key == "seed" else table.assign(seed=0, ref_seed=0)
-    assert statistics.with_replicates(table)["replicate"].tolist() == [f"{key}1-2", f"{key}1-3", f"{key}2-3"]
+    assert statistics.with_replicates(table)["replicate"].tolist() == [
+        f"{key}1-2",
+        f"{key}1-3",
+        f"{key}2-3",
+    ]
     one = statistics.summarise(table, ["layer"]).iloc[0]
     # Without run 1, 2, 3: 6, 2, 1; pseudo-values 9 - 2 * those are -3, 5, 7.
     half = 4.302652730 * np.std([-3, 5, 7], ddof=1) / np.sqrt(3)
@@ -89,7 +98,9 @@ def test_pairs_of_runs_are_not_independent(key):
 def test_a_run_is_one_replicate_in_tables_with_and_without_a_reference():
     alone = rows([(1, 1, 0.0), (1, 2, 1.0)]).drop(columns="ref_seed")
     compared = rows([(1, 1, 0.0), (1, 2, 1.0)]).assign(ref_init=1)
-    both = pd.concat([alone, compared], ignore_index=True)  # missing numbers make the others floats
+    both = pd.concat(
+        [alone, compared], ignore_index=True
+    )  # missing numbers make the others floats
     assert statistics.with_replicates(both)["replicate"].tolist() == ["seed1", "seed2"] * 2
 
 
@@ -104,29 +115,45 @@ def test_the_probes_of_a_parent_are_divided_among_the_seeds_of_the_same_pretrain
          ("base", "pos", 2, 0, 1, 9.0)]
     )  # fmt: skip
     model = probed(
-        [("mnli", "pos", 2, 1, 1, 4.0), ("mnli", "pos", 1, 1, 1, 2.0), ("mnli", "pos", 1, 2, 2, 2.0)]
+        [
+            ("mnli", "pos", 2, 1, 1, 4.0),
+            ("mnli", "pos", 1, 1, 1, 2.0),
+            ("mnli", "pos", 1, 2, 2, 2.0),
+        ]
     )
-    assert statistics.minus_parents(model, parents, ["task"])["value"].tolist() == [-5.0, -0.5, 1.0]
+    assert statistics.minus_parents(model, parents, ["task"])["value"].tolist() == [
+        -5.0,
+        -0.5,
+        1.0,
+    ]
     # A run that is not fine-tuned, or fine-tuned once, is compared with all.
     alone = probed([("base.random", "pos", 1, 0, 1, 4.0)]), model.head(2)
     less = [statistics.minus_parents(rows, parents, ["task"])["value"].tolist() for rows in alone]
     assert less == [[2.0], [-5.0, 0.0]]
-    with pytest.raises(UserError, match="mnli has task pos, init 1 and its pretrained model has not"):
+    with pytest.raises(
+        UserError, match="mnli has task pos, init 1 and its pretrained model has not"
+    ):
         statistics.minus_parents(model, parents[parents["init"] == 2], ["task"])
 
 
 def test_spreads_are_nested():
-    """Probes differ by 2 within a seed, seeds by 4 within a run, runs by 10: sd of two is distance / sqrt 2."""
+    """Probes differ by 2 within a seed, seeds by 4 within a run, runs by 10: sd of two is distance
+    / sqrt 2."""
     places = product((1, 2), (1, 2), (1, 2))
     table = probed(("mnli", "pos", *place, np.dot(place, (10.0, 4, 2))) for place in places)
-    for part, expected in ((table, [2, 4, 10]), (table[table["probe_seed"] == 1], [np.nan, 4, 10])):
+    for part, expected in (
+        (table, [2, 4, 10]),
+        (table[table["probe_seed"] == 1], [np.nan, 4, 10]),
+    ):
         found = statistics.spreads(part, ["task"]).loc[0, statistics.SPREADS]
         assert found.tolist() == pytest.approx(np.array(expected) / np.sqrt(2), nan_ok=True)
 
 
 def test_holm_by_hand():
     # Sorted .01, .03, .04 times 3, 2, 1, never falling: .03, .06, .06.
-    assert statistics.holm(pd.Series([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
+    assert statistics.holm(pd.Series([0.04, 0.01, 0.03])).tolist() == pytest.approx(
+        [0.06, 0.03, 0.06]
+    )
     assert statistics.holm(pd.Series([0.6, 0.7])).tolist() == [1.0, 1.0]
 
 

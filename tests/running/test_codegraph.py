@@ -33,7 +33,9 @@ def digest(tmp_path, monkeypatch):
     return after
 
 
-@pytest.mark.parametrize("name", ["script.py", "pkg/used.py", "pkg/deep/__init__.py", "pkg/deep/inner.py"])
+@pytest.mark.parametrize(
+    "name", ["script.py", "pkg/used.py", "pkg/deep/__init__.py", "pkg/deep/inner.py"]
+)
 def test_an_edit_of_anything_imported_counts(digest, name):
     assert digest({}) != digest({name: FILES[name] + "added = 2\n"})
 

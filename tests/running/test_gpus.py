@@ -24,7 +24,8 @@ sys.stdin.read()
 
 @pytest.fixture
 def job(tmp_path):
-    """A process that takes one of two made-up GPUs, says which, and holds it until its input ends."""
+    """A process that takes one of two made-up GPUs, says which, and holds it until its input
+    ends."""
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
     (tmp_path / "locks").mkdir()
@@ -114,7 +115,8 @@ NEW = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Relea
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
-    """A job's machine: files of devices, the driver's description of itself, and a build of torch that sees no GPU."""
+    """A job's machine: files of devices, the driver's description of itself, and a build of torch
+    that sees no GPU."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
     for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"):
         os.environ.pop(name, None)
@@ -189,4 +191,6 @@ def test_a_job_stops_unless_told_to_ignore_the_gpu(machine, tmp_path, unusable_g
     (line,) = log.read_text().splitlines()
     problem = "this job was given a GPU (0) that torch cannot use: torch is 2.13.0,"
     assert line.startswith(f"{'warning' if ran else 'error'}: {problem}")
-    assert line.endswith("on the CPU." if ran else "`unusable_gpu: ignore` in config/experiments.yaml.")
+    assert line.endswith(
+        "on the CPU." if ran else "`unusable_gpu: ignore` in config/experiments.yaml."
+    )

@@ -17,7 +17,9 @@ def full_disk():
 
 
 def weights_on_a_full_disk():
-    raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+    raise SafetensorError(
+        "Error while serializing: I/O error: No space left on device (os error 28)"
+    )
 
 
 def array_on_a_full_disk():
@@ -45,7 +47,9 @@ def interrupted():
         ),
     ],
 )
-def test_what_a_machine_or_its_user_ends_is_an_error_with_advice(tmp_path, monkeypatch, fail, advice):
+def test_what_a_machine_or_its_user_ends_is_an_error_with_advice(
+    tmp_path, monkeypatch, fail, advice
+):
     monkeypatch.setattr(os, "environ", os.environ.copy())
     log = tmp_path / "job.log"
     with (
@@ -73,7 +77,9 @@ def test_a_job_records_what_it_took(tmp_path, monkeypatch):
     with job(snakemake(tmp_path / "online.log"), downloads=True):
         assert "HF_HUB_OFFLINE" not in os.environ
     [took] = csv.DictReader((tmp_path / "job.cost.tsv").read_text().splitlines(), delimiter="\t")
-    assert float(took["s"]) >= 0.3 and float(took["cpu_time"]) >= 0.3 and float(took["max_rss"]) > 50
+    assert (
+        float(took["s"]) >= 0.3 and float(took["cpu_time"]) >= 0.3 and float(took["max_rss"]) > 50
+    )
 
 
 def test_beside_a_job_the_same_job_is_refused(tmp_path, monkeypatch):
@@ -85,7 +91,10 @@ def test_beside_a_job_the_same_job_is_refused(tmp_path, monkeypatch):
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(SystemExit), job(snakemake(log)):
             pytest.fail("it ran")
-        assert log.read_text().startswith("at work") and "another process is at work" in log.read_text()
+        assert (
+            log.read_text().startswith("at work")
+            and "another process is at work" in log.read_text()
+        )
     with job(snakemake(log)):
         pass
     assert log.read_text() == ""

@@ -18,7 +18,9 @@ def parts(calls, **recipe):
         return {"counts": torch.arange(3), "value": 0.1 + len(name), "ids": [name]}
 
     names = ("a", "bb", "ccc")
-    return {name: Part(name, {"name": name, **recipe}, lambda name=name: make(name)) for name in names}
+    return {
+        name: Part(name, {"name": name, **recipe}, lambda name=name: make(name)) for name in names
+    }
 
 
 def test_what_was_finished_is_not_done_again(tmp_path, capsys):
@@ -79,7 +81,9 @@ def test_a_kill_loses_one_part(tmp_path):
     )
     assert run.returncode == -signal.SIGKILL and run.stdout.split() == [b"0", b"1", b"2"]
     calls = []
-    numbered = {n: Part(str(n), {"n": n}, lambda n=n: calls.append(n) or {"number": n}) for n in range(5)}
+    numbered = {
+        n: Part(str(n), {"n": n}, lambda n=n: calls.append(n) or {"number": n}) for n in range(5)
+    }
     assert [one["number"] for one in made(numbered, tmp_path, "job").values()] == [0, 1, 2, 3, 4]
     assert calls == [3, 4]
 

@@ -68,4 +68,8 @@ def test_no_log_holds_a_token(tmp_path):
         check=False,
     )
     for text in (log.read_text(), done.stdout + done.stderr):
-        assert secret not in text and "RuntimeError: after [hidden]" in text and "asked with [hidden]" in text
+        assert (
+            secret not in text
+            and "RuntimeError: after [hidden]" in text
+            and "asked with [hidden]" in text
+        )

@@ -32,7 +32,9 @@ def server():
 def started(folder, text, **more):
     path = folder / "tmpabc.finetune.py"
     path.write_text(HANDED_OVER + text)
-    return subprocess.Popen([sys.executable, path], cwd=folder, stdout=subprocess.PIPE, text=True, **more)
+    return subprocess.Popen(
+        [sys.executable, path], cwd=folder, stdout=subprocess.PIPE, text=True, **more
+    )
 
 
 def wait_for(path):
@@ -86,7 +88,9 @@ def test_who_waits_for_a_job_can_stop_it(server, tmp_path):
     assert process.wait(30) == 7
 
 
-@pytest.mark.parametrize("variable", ["", '["nobody-listens-here", "%s"]', '["other", "/another/python"]'])
+@pytest.mark.parametrize(
+    "variable", ["", '["nobody-listens-here", "%s"]', '["other", "/another/python"]']
+)
 def test_without_a_server_a_script_runs_by_itself(tmp_path, variable):
     environment = os.environ | {warm.VARIABLE: variable.replace("%s", sys.executable)}
     process = started(tmp_path, "import sys; print('torch' in sys.modules)", env=environment)
@@ -106,7 +110,9 @@ time.sleep(120)
 def test_server_and_jobs_end_with_the_driver_however_that_ends(tmp_path):
     script = tmp_path / "job.py"
     script.write_text(HANDED_OVER + WAITING.replace("begun", str(tmp_path / "begun")))
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, script], stdout=subprocess.PIPE, text=True)
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, script], stdout=subprocess.PIPE, text=True
+    )
     server = psutil.Process(int(driver.stdout.readline()))
     wait_for(tmp_path / "begun")
     forks = server.children()

@@ -49,7 +49,9 @@ def test_texts_are_cut_and_each_sentence_is_read_by_itself(folders):
 
 
 def test_a_model_of_another_kind_is_refused(folders):
-    with pytest.raises(UserError, match="a DependencyParser, not a TokenClassifier.* 'annotators'"):
+    with pytest.raises(
+        UserError, match="a DependencyParser, not a TokenClassifier.* 'annotators'"
+    ):
         annotate(ROWS, folders[1][0], folders[1][0])
 
 

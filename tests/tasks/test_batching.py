@@ -13,7 +13,9 @@ def batches_of(n, size, pool=100, seed=1):
     return length_bucketed(lengths, size, np.random.default_rng(seed), pool), lengths
 
 
-@pytest.mark.parametrize(("n", "size", "pool"), [(1, 8, 10), (7, 8, 10), (100, 8, 3), (1000, 32, 100)])
+@pytest.mark.parametrize(
+    ("n", "size", "pool"), [(1, 8, 10), (7, 8, 10), (100, 8, 3), (1000, 32, 100)]
+)
 def test_every_index_occurs_once_and_one_batch_a_pool_is_short(n, size, pool):
     batches, _ = batches_of(n, size, pool)
     assert sorted(chain(*batches)) == list(range(n))
@@ -22,7 +24,9 @@ def test_every_index_occurs_once_and_one_batch_a_pool_is_short(n, size, pool):
 
 
 def test_batches_depend_on_the_generator_alone_and_are_shuffled():
-    (once, lengths), (again, _), (other, _) = (batches_of(500, 16, seed=seed) for seed in (3, 3, 4))
+    (once, lengths), (again, _), (other, _) = (
+        batches_of(500, 16, seed=seed) for seed in (3, 3, 4)
+    )
     assert once == again
     assert set(map(frozenset, once)) != set(map(frozenset, other))  # ties fall otherwise
     shortest = [min(lengths[batch]) for batch in once]

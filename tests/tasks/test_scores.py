@@ -11,7 +11,9 @@ rng = np.random.default_rng(0)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_class_scores_agree_with_sklearn(classes):
     gold, predicted = rng.integers(classes, size=(2, 200))
-    assert scores.accuracy(gold, predicted) == pytest.approx(metrics.accuracy_score(gold, predicted))
+    assert scores.accuracy(gold, predicted) == pytest.approx(
+        metrics.accuracy_score(gold, predicted)
+    )
     assert scores.mcc(gold, predicted) == pytest.approx(metrics.matthews_corrcoef(gold, predicted))
     expected = metrics.f1_score(gold, predicted, labels=[1], average="macro")
     assert scores.f1(gold, predicted) == pytest.approx(expected)
@@ -37,13 +39,20 @@ def test_constant_predictions_correlate_with_nothing():
 
 
 def test_answers_are_normalised_as_the_official_scripts_do():
-    assert scores.normalise_answer(' The "Norman"  conquest, of a\tland. ') == "norman conquest of land"
+    assert (
+        scores.normalise_answer(' The "Norman"  conquest, of a\tland. ')
+        == "norman conquest of land"
+    )
     assert scores.normalise_answer("theatre-an") == "theatrean"
     assert scores.exact_match("the Eiffel Tower!", "Eiffel tower") == 1
     # 2 common words of 3 and 4: precision 2/3, recall 2/4
-    assert scores.token_f1("cold river water", "the river of cold rain") == pytest.approx(2 * 2 / 7)
+    assert scores.token_f1("cold river water", "the river of cold rain") == pytest.approx(
+        2 * 2 / 7
+    )
     assert scores.token_f1("b b c", "b c c") == pytest.approx(2 * 2 / 6)
-    assert scores.token_f1("the", "") == 1 and scores.token_f1("x", "") == 0 == scores.token_f1("x", "y")
+    assert scores.token_f1("the", "") == 1 and scores.token_f1("x", "") == 0 == scores.token_f1(
+        "x", "y"
+    )
 
 
 def test_best_threshold_is_the_best_of_all_by_brute_force():

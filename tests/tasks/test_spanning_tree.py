@@ -8,7 +8,9 @@ from bertshift.tasks.spanning_tree import best_tree
 
 
 def every_tree(words):
-    found = [heads for heads in product(range(words + 1), repeat=words) if tree_fault(heads) is None]
+    found = [
+        heads for heads in product(range(words + 1), repeat=words) if tree_fault(heads) is None
+    ]
     assert len(found) == words ** (words - 1)  # Cayley
     return np.array(found)
 

@@ -12,7 +12,13 @@ from bertshift.tasks.loading import load_task
 from bertshift.tasks.text_classification import encode_pairs
 
 TOKENIZER = tokenizer_with("abcdefgh")
-NLI = {"name": "nli", "dataset": "toy", "kind": "classification", "metrics": ["accuracy"], "max_length": 16}
+NLI = {
+    "name": "nli",
+    "dataset": "toy",
+    "kind": "classification",
+    "metrics": ["accuracy"],
+    "max_length": 16,
+}
 STS = NLI | {"kind": "regression", "metrics": ["pearson", "spearman"]}
 LABELS = {"labels": ["no", "yes"]}
 
@@ -64,7 +70,9 @@ def test_majority_is_that_of_what_is_scored():
     assert load_task(STS, {}).majority(numbers, numbers) == {"pearson": 0, "spearman": 0}
 
 
-@pytest.mark.parametrize("metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["macro_f1"], ["accuracy"]])
+@pytest.mark.parametrize(
+    "metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["macro_f1"], ["accuracy"]]
+)
 @pytest.mark.parametrize("no", [32, 63])
 def test_a_run_with_one_answer_has_failed_whichever_it_is(metrics, no):
     task = load_task(NLI | {"metrics": metrics}, LABELS)
@@ -75,7 +83,9 @@ def test_a_run_with_one_answer_has_failed_whichever_it_is(metrics, no):
     assert not failed(outcome | {"scores": task.score(dev, task.targets(dev))})
 
 
-@pytest.mark.parametrize(("settings", "labels"), [(NLI, ["no", "yes", "yes"]), (STS, [0.0, 1.5, 5.0])])
+@pytest.mark.parametrize(
+    ("settings", "labels"), [(NLI, ["no", "yes", "yes"]), (STS, [0.0, 1.5, 5.0])]
+)
 def test_loss_is_that_of_the_logits(settings, labels):
     task = load_task(settings, LABELS)
     rows = [row(label, text) for label, text in zip(labels, ["a b", "d d d e", "h"], strict=True)]
@@ -83,9 +93,13 @@ def test_loss_is_that_of_the_logits(settings, labels):
     assert model.head.bias.abs().max() == 0 and model.head.weight.abs().max() <= 0.04
     examples = task.training_examples(rows, TOKENIZER)
     logits = torch.stack(predict_logits(model, examples, 0))
-    gold = torch.tensor([LABELS["labels"].index(label) if settings is NLI else label for label in labels])
+    gold = torch.tensor(
+        [LABELS["labels"].index(label) if settings is NLI else label for label in labels]
+    )
     loss = F.cross_entropy(logits, gold) if settings is NLI else F.mse_loss(logits.flatten(), gold)
-    torch.testing.assert_close(task.loss(model, task.collate(examples, TOKENIZER.pad_token_id)), loss)
+    torch.testing.assert_close(
+        task.loss(model, task.collate(examples, TOKENIZER.pad_token_id)), loss
+    )
     assert task.columns(rows, task.predict(model, rows, TOKENIZER))["gold"] == labels
 
 

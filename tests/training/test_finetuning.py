@@ -24,7 +24,9 @@ from bertshift.training.settings import TrainSettings
 
 torch.set_num_threads(1)
 SIDECAR = sidecar(train=96, dev=48)
-SETTINGS = TrainSettings(learning_rate=3e-3, batch_size=8, epochs=4, norms_every=5, checkpoint_minutes=0)
+SETTINGS = TrainSettings(
+    learning_rate=3e-3, batch_size=8, epochs=4, norms_every=5, checkpoint_minutes=0
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +46,16 @@ def rows():
 
     def row(split, i):
         text = " ".join(rng.choice(list("abcdefgh"), size=rng.integers(2, 6)))
-        return {"id": f"{split}-{i}", "split": split, "text_a": text, "label": ["no", "yes"]["a" in text]}
+        return {
+            "id": f"{split}-{i}",
+            "split": split,
+            "text_a": text,
+            "label": ["no", "yes"]["a" in text],
+        }
 
-    return {split: [row(split, i) for i in range(size)] for split, size in (("train", 96), ("dev", 40))}
+    return {
+        split: [row(split, i) for i in range(size)] for split, size in (("train", 96), ("dev", 40))
+    }
 
 
 def weights(folder):
@@ -63,12 +72,22 @@ def test_a_run_leaves_a_model_scores_and_predictions(start, rows, tmp_path):
     longer = TrainSettings(learning_rate=5e-3, batch_size=8, epochs=15)
     result = finetune(TASK, rows, SIDECAR, start, run, longer, 1)
     assert result == read_json(run / "scores.json")
-    assert result["metric"] == "f1" and result["scores"]["accuracy"] > result["majority"]["accuracy"] + 0.1
-    assert result["rows"] == {"train": 96, "dev": 40} and result["sampled"] == {"train": False, "dev": False}
+    assert (
+        result["metric"] == "f1"
+        and result["scores"]["accuracy"] > result["majority"]["accuracy"] + 0.1
+    )
+    assert result["rows"] == {"train": 96, "dev": 40} and result["sampled"] == {
+        "train": False,
+        "dev": False,
+    }
     predictions = pd.read_csv(run / "predictions.tsv", sep="\t")
     assert list(predictions) == ["id", "gold", "prediction"]
-    assert (predictions.gold == predictions.prediction).mean() == pytest.approx(result["scores"]["accuracy"])
-    assert {"steps.tsv", "layers.tsv", "config.json", "tokenizer.json"} < {p.name for p in run.iterdir()}
+    assert (predictions.gold == predictions.prediction).mean() == pytest.approx(
+        result["scores"]["accuracy"]
+    )
+    assert {"steps.tsv", "layers.tsv", "config.json", "tokenizer.json"} < {
+        p.name for p in run.iterdir()
+    }
     assert not list(run.glob(".*"))
     assert load_task_model(run).head.out_features == 2
 
@@ -126,22 +145,35 @@ def test_snapshots_are_a_runs_models_on_its_way(start, rows, tmp_path):
 def scores_of(folder, rows):
     """Return the dev scores of the model as it lies in a folder."""
     task = finetuning.load_task(TASK, SIDECAR)
-    return finetuning.evaluate(task, load_task_model(folder), rows["dev"], load_tokenizer(folder))[0]
+    return finetuning.evaluate(task, load_task_model(folder), rows["dev"], load_tokenizer(folder))[
+        0
+    ]
 
 
 @pytest.fixture
 def adapted(start, rows, tmp_path):
-    """A function (folder, alpha) that fine-tunes `toy.lora2` into that folder, or writes its snapshots into those of shares."""
+    """A function (folder, alpha) that fine-tunes `toy.lora2` into that folder, or writes its
+    snapshots into those of shares."""
     data = tmp_path / "data"
     write_jsonl(data / "examples.jsonl", [row for split in rows.values() for row in split])
-    write_json(data / "dataset.json", SIDECAR | {"examples_sha256": sha256(data / "examples.jsonl")})
-    how = {"learning_rate": 2e-2, "batch_size": 8, "epochs": 4, "norms_every": 5, "checkpoint_minutes": 0}
+    write_json(
+        data / "dataset.json", SIDECAR | {"examples_sha256": sha256(data / "examples.jsonl")}
+    )
+    how = {
+        "learning_rate": 2e-2,
+        "batch_size": 8,
+        "epochs": 4,
+        "norms_every": 5,
+        "checkpoint_minutes": 0,
+    }
 
     def run(name, alpha=16, shares=()):
         training = how | {"lora_alpha": alpha, "lora_dropout": 0.1}
         settings = {"task": TASK, "training": training, "variants": ["lora2"], "seed": 1}
         folders = {share: tmp_path / f"{name}{share}" for share in shares}
-        return trainer(start, data)(settings, folders or tmp_path / name), folders or tmp_path / name
+        return trainer(start, data)(
+            settings, folders or tmp_path / name
+        ), folders or tmp_path / name
 
     return run
 

@@ -37,7 +37,9 @@ def test_loss_and_gradients_are_those_of_transformers_and_autocast_to_the_bit(ki
         found = gradients(model, compute(batch))
     assert batch["attention_mask"] is not None and torch.equal(found[0], expected[0])
     for name, gradient in expected[1].items():
-        same = gradient is None if found[1][name] is None else torch.equal(found[1][name], gradient)
+        same = (
+            gradient is None if found[1][name] is None else torch.equal(found[1][name], gradient)
+        )
         assert same, name
     torch.manual_seed(0)  # afterwards the model is as it was
     with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):

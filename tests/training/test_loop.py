@@ -94,7 +94,9 @@ def failing(step: int, how):
 def killed(run_dir, step, **options):
     """A run in a process of its own that is killed at the update `step` of that process."""
     arguments = run_dir, failing(step, lambda: os.kill(os.getpid(), signal.SIGKILL))
-    process = multiprocessing.get_context("fork").Process(target=run, args=arguments, kwargs=options)
+    process = multiprocessing.get_context("fork").Process(
+        target=run, args=arguments, kwargs=options
+    )
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
@@ -111,7 +113,10 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path, optimizer, redraw, capf
     found = outcome(run(tmp_path / "killed", **options), tmp_path / "killed")
     assert "resuming after step 11 of 18" in capfd.readouterr().err
     assert_same(expected, found)
-    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == ["layers.tsv", "steps.tsv"]
+    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == [
+        "layers.tsv",
+        "steps.tsv",
+    ]
 
 
 def snapshots_in(folder, *steps):
@@ -186,7 +191,9 @@ def test_training_logs_every_step_and_leaves_the_random_state(tmp_path):
     model, random_state = new_model(), torch.get_rng_state()
     run(tmp_path, model=model, epochs=None, steps=20, learning_rate=1e-2, warmup=0.1)
     steps = pd.read_csv(tmp_path / "steps.tsv", sep="\t")
-    assert list(steps) == ["step", "loss", "learning_rate"] and list(steps.step) == list(range(1, 21))
+    assert list(steps) == ["step", "loss", "learning_rate"] and list(steps.step) == list(
+        range(1, 21)
+    )
     assert steps.learning_rate.max() == pytest.approx(1e-2) and steps.learning_rate[0] == 0
     assert not model.training and torch.equal(torch.get_rng_state(), random_state)
 

@@ -50,7 +50,9 @@ def trained(folder, most, kind="tags", loss=None, **changes):
     model, collate, own_loss, examples = case(kind)
     settings = {"learning_rate": 1e-3, "batch_size": 4, "epochs": 3, "norms_every": 1} | changes
     with memory_for(most):
-        loop.train(model, examples, collate, loss or own_loss, TrainSettings(**settings), 1, folder)
+        loop.train(
+            model, examples, collate, loss or own_loss, TrainSettings(**settings), 1, folder
+        )
     return {name: weight.clone() for name, weight in model.state_dict().items()}
 
 

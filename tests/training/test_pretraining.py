@@ -41,7 +41,8 @@ SETTINGS = TrainSettings(learning_rate=5e-3, batch_size=16, steps=120, warmup=0.
 
 
 def numbered_documents(n: int = 40, sentences: int = 12) -> list[list[list[int]]]:
-    """Sentence j of document i is a few times the piece 5 + (12 i + j) modulo 395: no piece in two of the first 30."""
+    """Sentence j of document i is a few times the piece 5 + (12 i + j) modulo 395: no piece in two
+    of the first 30."""
     generator = np.random.default_rng(0)
     return [
         [[5 + (sentences * i + j) % 395] * int(generator.integers(2, 9)) for j in range(sentences)]
@@ -52,7 +53,10 @@ def numbered_documents(n: int = 40, sentences: int = 12) -> list[list[list[int]]
 def sentences(n: int, generator: np.random.Generator) -> list[str]:
     """Sentences in which every noun goes with one verb."""
     pairs = ["dogs bark", "cats purr", "cows moo", "ducks quack", "owls hoot", "bees hum"]
-    return [f"the {pairs[generator.integers(6)]} in the {['garden', 'forest'][i % 2]} ." for i in range(n)]
+    return [
+        f"the {pairs[generator.integers(6)]} in the {['garden', 'forest'][i % 2]} ."
+        for i in range(n)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,9 @@ def corpus(tmp_path_factory):
     generator = np.random.default_rng(1)
     documents = [sentences(6, generator) for _ in range(60)]
     folder = tmp_path_factory.mktemp("tokenizer")
-    train_wordpiece([sentence for document in documents for sentence in document], 150, True, folder)
+    train_wordpiece(
+        [sentence for document in documents for sentence in document], 150, True, folder
+    )
     return documents, folder
 
 
@@ -104,7 +110,9 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
     document_of = {one[0]: i for i, document in enumerate(documents) for one in document}
     labels, lengths = [], []
     for home in 10 * list(range(30)):
-        for first, second, is_random in segment_pairs(documents, home, Lengths(longest=32), generator):
+        for first, second, is_random in segment_pairs(
+            documents, home, Lengths(longest=32), generator
+        ):
             assert {document_of[piece] for piece in first} == {home}
             [other] = {document_of[piece] for piece in second}
             assert (other != home) == is_random
@@ -149,10 +157,14 @@ def test_short_sequences_have_their_share_and_length():
         (9, {}, 33, "max_position_embeddings"),
     ],
 )
-def test_input_that_cannot_be_trained_on_is_named(corpus, tmp_path, documents, changes, longest, words):
+def test_input_that_cannot_be_trained_on_is_named(
+    corpus, tmp_path, documents, changes, longest, words
+):
     texts, folder = corpus[0][:documents], corpus[1]
     with pytest.raises(UserError, match=words):
-        pretrain(texts, folder, ARCHITECTURE | changes, SETTINGS, 0, tmp_path, Lengths(longest=longest))
+        pretrain(
+            texts, folder, ARCHITECTURE | changes, SETTINGS, 0, tmp_path, Lengths(longest=longest)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +181,9 @@ def words_of(folder, longest=32, **more):
     return Words(folder, Lengths(longest=longest, short=0.0), **more)
 
 
-def test_sequences_are_consecutive_sentences_as_the_tokenizer_cuts_and_joins_them(corpus, byte_level):
+def test_sequences_are_consecutive_sentences_as_the_tokenizer_cuts_and_joins_them(
+    corpus, byte_level
+):
     words, document = words_of(byte_level["roberta"], causal=False), corpus[0][0]
     tokenizer, whole = words.tokenizer, " ".join(document)
     texts = words.texts(words.encode([document])[0], np.random.default_rng(0))
@@ -204,27 +218,36 @@ def test_masked_words_alone_and_next_words(corpus, byte_level):
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "gpt2"])
 def test_the_loss_is_the_full_models(corpus, byte_level, family):
-    """The library decodes chosen positions alone; transformers' own loss decodes all and ignores the others."""
+    """The library decodes chosen positions alone; transformers' own loss decodes all and ignores
+    the others."""
     causal, generator = FAMILIES[family].causal, np.random.default_rng(0)
     if family == "bert":
         tokenizer = Tokenizer.from_file(str(corpus[1] / "tokenizer.json"))
         ids = PieceIds.of(tokenizer)
         documents = encode_documents(corpus[0], tokenizer)
         batch = ids.collate(draw_examples(documents, ids, Lengths(longest=32), generator)[:8])
-        model = BertForPreTraining(BertConfig(**ARCHITECTURE, vocab_size=tokenizer.get_vocab_size()))
+        model = BertForPreTraining(
+            BertConfig(**ARCHITECTURE, vocab_size=tokenizer.get_vocab_size())
+        )
     else:
         words = words_of(byte_level["gpt2" if causal else "roberta"], causal=causal)
         batch = words.ids.collate(words.draw(words.encode(corpus[0]), generator)[:7])
         special = {
-            f"{name}_token_id": getattr(words.tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
+            f"{name}_token_id": getattr(words.tokenizer, f"{name}_token_id")
+            for name in ("pad", "bos", "eos")
         }
         config = config_of(family, ARCHITECTURE, len(words.tokenizer), special, 32)
         model = (AutoModelForCausalLM if causal else AutoModelForMaskedLM).from_config(config)
     labels = torch.full_like(batch["input_ids"], -100)
-    labels.view(-1)[batch["masked"] + causal] = batch["words"]  # a decoder's are shifted by transformers
+    labels.view(-1)[batch["masked"] + causal] = batch[
+        "words"
+    ]  # a decoder's are shifted by transformers
     inputs = {key: batch[key] for key in ("input_ids", "attention_mask")} | {"labels": labels}
     if family == "bert":
-        inputs |= {"token_type_ids": batch["token_type_ids"], "next_sentence_label": batch["is_random"]}
+        inputs |= {
+            "token_type_ids": batch["token_type_ids"],
+            "next_sentence_label": batch["is_random"],
+        }
         assert list(layer_groups(model)) == ["embeddings", "1", "2", "pooler", "head"]
     torch.testing.assert_close(loss(model.eval(), batch), model(**inputs).loss)
 
@@ -233,7 +256,9 @@ def test_the_loss_is_the_full_models(corpus, byte_level, family):
 def test_every_family_can_be_made_of_one_set_of_keys(family):
     special = {f"{name}_token_id": number for number, name in enumerate(("bos", "pad", "eos"))}
     changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    config = config_of(family, ARCHITECTURE | changes | {"intermediate_size": 56}, 300, special, 32)
+    config = config_of(
+        family, ARCHITECTURE | changes | {"intermediate_size": 56}, 300, special, 32
+    )
     assert type(config) is CONFIG_MAPPING[family] and config.pad_token_id == 1
     assert (config.num_hidden_layers, config.num_attention_heads, config.hidden_size) == (2, 2, 32)
     kind = AutoModelForCausalLM if FAMILIES[family].causal else AutoModelForMaskedLM
@@ -260,7 +285,14 @@ def test_a_family_learns_is_saved_and_depends_on_the_seed_alone(
         start = corpus[1] if family == "bert" else byte_level[family]
         settings = TrainSettings(learning_rate=5e-3, batch_size=16, steps=steps, warmup=0.1)
         summary = pretrain(
-            corpus[0], start, ARCHITECTURE, settings, seed, tmp_path / name, Lengths(longest=32), family
+            corpus[0],
+            start,
+            ARCHITECTURE,
+            settings,
+            seed,
+            tmp_path / name,
+            Lengths(longest=32),
+            family,
         )
         assert json.loads((tmp_path / name / "pretraining.json").read_text()) == summary
         return summary, (tmp_path / name / "model.safetensors").read_bytes()
@@ -283,4 +315,6 @@ def test_vocabularies_that_do_not_fit_a_family_are_named(corpus, byte_level, tmp
         ("bert", byte_level["roberta"], "use a BERT tokenizer"),
     ):
         with pytest.raises(UserError, match=words):
-            pretrain(corpus[0], folder, ARCHITECTURE, SETTINGS, 0, tmp_path, Lengths(longest=32), family)
+            pretrain(
+                corpus[0], folder, ARCHITECTURE, SETTINGS, 0, tmp_path, Lengths(longest=32), family
+            )

@@ -10,8 +10,11 @@ def test_linear_is_a_triangle():
 
 
 def test_bert_decay_is_taken_at_the_absolute_step():
-    """google-research/bert: the line runs from 1 at step 0, so the warmup ends at 1 and decay goes on from .8."""
-    assert [bert_linear(step, 10, 0.2) for step in range(5)] == pytest.approx([0, 0.5, 0.8, 0.7, 0.6])
+    """google-research/bert: the line runs from 1 at step 0, so the warmup ends at 1 and decay goes
+    on from .8."""
+    assert [bert_linear(step, 10, 0.2) for step in range(5)] == pytest.approx(
+        [0, 0.5, 0.8, 0.7, 0.6]
+    )
 
 
 def test_no_warmup_starts_at_the_full_rate():

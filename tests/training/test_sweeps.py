@@ -18,11 +18,21 @@ from bertshift.training.loop import on_plateau
 from bertshift.training.sweeps import sweep, sweep_tables
 
 torch.set_num_threads(1)
-TASK = {"name": "toy", "dataset": "toys", "kind": "classification", "metrics": ["accuracy"], "max_length": 16}
+TASK = {
+    "name": "toy",
+    "dataset": "toys",
+    "kind": "classification",
+    "metrics": ["accuracy"],
+    "max_length": 16,
+}
 TRAINING = {"learning_rate": 3e-3, "batch_size": 8, "epochs": 2, "norms_every": 5}
 RUNS = {
     name: {"task": TASK, "training": TRAINING, "variants": variants, "seed": 1}
-    for name, variants in (("toy", []), ("toy.reinit1", ["reinit1"]), ("toy.reinitL2H1", ["reinitL2H1"]))
+    for name, variants in (
+        ("toy", []),
+        ("toy.reinit1", ["reinit1"]),
+        ("toy.reinitL2H1", ["reinitL2H1"]),
+    )
 }
 
 
@@ -44,13 +54,17 @@ def places(tmp_path_factory):
     ]
     write_jsonl(data / "examples.jsonl", rows)
     digest = sha256(data / "examples.jsonl")
-    write_json(data / "dataset.json", sidecar(train=48, dev=24, kind="sentence", examples_sha256=digest))
+    write_json(
+        data / "dataset.json", sidecar(train=48, dev=24, kind="sentence", examples_sha256=digest)
+    )
     return start, data
 
 
 def bytes_of(folder):
     return {
-        path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+        path.relative_to(folder): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 
@@ -82,7 +96,9 @@ def test_what_was_finished_before_a_fault_is_kept(places, in_turn, tmp_path):
 
 def test_tables_of_a_row_have_a_row_for_each_run(in_turn):
     folder, scores = in_turn
-    row = {name: {"model": name, "init": 1, "seed": 1, "position": i} for i, name in enumerate(RUNS)}
+    row = {
+        name: {"model": name, "init": 1, "seed": 1, "position": i} for i, name in enumerate(RUNS)
+    }
     provenance = {"task": "toy", "scale": "demo", "checkpoints": {"1": {"label": "made"}}}
     folders = {name: folder / name for name in RUNS}
     settings = {"row": row, "layers": 2, "provenance": provenance}

@@ -39,7 +39,9 @@ def test_vocabulary_loads_offline_and_splits_as_bert(tmp_path):
         ("gpt2", (((), ()), ((), (), ())), " ".join(["<|endoftext|>"] * 4)),
     ],
 )
-def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(tmp_path, special, joined, names):
+def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(
+    tmp_path, special, joined, names
+):
     lowercase = special == "roberta"
     train_byte_bpe(TEXTS, 300, lowercase, special, tmp_path)
     tokenizer, theirs = load_tokenizer(tmp_path), AutoTokenizer.from_pretrained(tmp_path)

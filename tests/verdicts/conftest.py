@@ -4,8 +4,8 @@ import pytest
 
 @pytest.fixture(scope="session")
 def table():
-    """A made-up metric table: `curves` is {(stimuli, variant): values per layer}, equal in every replicate but for
-    `spread` added per pretraining run."""
+    """A made-up metric table: `curves` is {(stimuli, variant): values per layer}, equal in every
+    replicate but for `spread` added per pretraining run."""
 
     def make(model, curves, inits=5, spread=0.001, first=1):
         return pd.DataFrame(

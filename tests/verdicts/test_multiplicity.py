@@ -14,7 +14,11 @@ from bertshift.verdicts.multiplicity import corrected, verdict_over, with_claim_
         ([HOLDS, UNDECIDED], UNDECIDED, HOLDS),
         ([FAILS, UNDECIDED], FAILS, UNDECIDED),
         ([FAILS, FAILS], FAILS, FAILS),
-        ([HOLDS, UNTESTED], UNDECIDED, HOLDS),  # a claim about all tasks has not been seen to hold on all
+        (
+            [HOLDS, UNTESTED],
+            UNDECIDED,
+            HOLDS,
+        ),  # a claim about all tasks has not been seen to hold on all
         ([FAILS, UNTESTED], FAILS, UNDECIDED),
         ([UNTESTED, UNTESTED], UNTESTED, UNTESTED),
     ],
@@ -55,5 +59,7 @@ def test_probabilities_of_claims_and_holms_correction_by_hand():
     ],
 )
 def test_a_claim_says_no_more_beside_noise_than_its_cases(nulls, verdicts, said):
-    rows = pd.DataFrame({"id": "A", "over": "all", "verdict": verdicts, "null": nulls, "probability": 0.99})
+    rows = pd.DataFrame(
+        {"id": "A", "over": "all", "verdict": verdicts, "null": nulls, "probability": 0.99}
+    )
     assert with_claim_verdicts(rows)["claim_null"].unique().tolist() == [said]

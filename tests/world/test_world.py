@@ -46,7 +46,8 @@ def rows(folder: Path, task: str, split: str) -> list[tuple[str, ...]]:
     texts = [
         n
         for n in header
-        if n in ("#1 String", "#2 String", "question", "sentence") or n[:-1] in ("sentence", "question")
+        if n in ("#1 String", "#2 String", "question", "sentence")
+        or n[:-1] in ("sentence", "question")
     ]
     return [tuple(row[header.index(name)] for name in [*texts, label]) for row in table]
 
@@ -100,7 +101,10 @@ def test_words_of_one_text_do_not_give_the_label_away(world, task, most):
         count = CountVectorizer(ngram_range=(1, 2))
         model = LogisticRegression(C=0.3, max_iter=300)
         model.fit(count.fit_transform([row[side] for row in train]), [row[-1] for row in train])
-        assert model.score(count.transform([row[side] for row in dev]), [row[-1] for row in dev]) < most
+        assert (
+            model.score(count.transform([row[side] for row in dev]), [row[-1] for row in dev])
+            < most
+        )
 
 
 # Grammar and annotation
@@ -125,7 +129,11 @@ def test_constituents_nest_and_cover(sentences):
         spans = found.constituents
         assert (0, len(found.words), "TOP") in spans
         assert not any(a < c < b < d for (a, b, _), (c, d, _) in product(spans, spans))
-        assert found.bracketed.count("(") == found.bracketed.count(")") == len(spans) + len(found.words)
+        assert (
+            found.bracketed.count("(")
+            == found.bracketed.count(")")
+            == len(spans) + len(found.words)
+        )
 
 
 def test_similarity_is_symmetric_and_full_only_for_the_same_event():

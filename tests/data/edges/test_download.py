@@ -75,7 +75,9 @@ def server(monkeypatch):
         server.shutdown()
 
 
-@pytest.mark.parametrize(("name", "requests"), [("corpus.txt", 1), ("moved", 1), ("recovering", 2)])
+@pytest.mark.parametrize(
+    ("name", "requests"), [("corpus.txt", 1), ("moved", 1), ("recovering", 2)]
+)
 def test_the_file_arrives_whole(server, tmp_path, capsys, name, requests):
     path = tmp_path / "deep/down.txt"
     download.download(f"{server.url}/{name}?key=secret", path, hashlib.sha256(CONTENT).hexdigest())

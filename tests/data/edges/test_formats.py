@@ -16,7 +16,8 @@ FAULTS = [(name, fault) for name, corpus in CORPORA.items() for fault in corpus.
 
 
 def made(corpus, folder, fault=()):
-    """The files of a corpus, one of them changed or left out; {name: path} as its reader takes them."""
+    """The files of a corpus, one of them changed or left out; {name: path} as its reader takes
+    them."""
     fault = dict(fault)
     for name, text in corpus["texts"].items():
         if name == fault.get("file"):
@@ -74,7 +75,9 @@ def test_a_fault_is_named(name, fault, tmp_path):
 
 def test_sentences_that_jiant_loses_can_be_left_out(tmp_path):
     path = made(CORPORA["conllu"], tmp_path)["dev"]
-    lost = treebank.without_lost_by_jiant(treebank.read("dependencies", {"dev": path})["dev"], path)
+    lost = treebank.without_lost_by_jiant(
+        treebank.read("dependencies", {"dev": path})["dev"], path
+    )
     assert [record["info"]["sentence"] for record in lost.records] == ["a-2"]
     assert lost.source == {"sentences": 1, "tokens": 2}
     assert lost.irregular == {"sentences that jiant loses": 2}

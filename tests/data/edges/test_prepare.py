@@ -37,7 +37,9 @@ def root(tmp_path):
 
 def test_records_and_sidecar(root, tmp_path):
     expected = {"labels": 3, "train": {"targets": 2}, "dev": {"sentences": 5}}
-    prepare_edges("mine", SPEC | {"expected": expected, "remark": "invented"}, root, tmp_path / "mine")
+    prepare_edges(
+        "mine", SPEC | {"expected": expected, "remark": "invented"}, root, tmp_path / "mine"
+    )
     assert [each["words"] for each in read_edges(tmp_path / "mine", "train")] == [["Ann", "Lee"]]
     sidecar = read_edge_sidecar(tmp_path / "mine")
     assert len(sidecar.pop("source_sha256")["train.jsonl"]) == 64

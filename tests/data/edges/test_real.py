@@ -23,9 +23,13 @@ def test_counts_are_those_that_the_catalogue_expects(name, mirror, tmp_path):
 
 
 def test_uner_agrees_with_its_statistics(mirror):
-    files = {split: mirror / f"UNER_English-EWT/en_ewt-ud-{split}.iob2" for split in ("dev", "test")}
+    files = {
+        split: mirror / f"UNER_English-EWT/en_ewt-ud-{split}.iob2" for split in ("dev", "test")
+    }
     for split, found in uner.read("entities", files).items():
         labels = Counter(each["label"] for row in found.records for each in row["targets"])
         published = files[split].with_suffix(".stats").read_text()
-        assert labels == {label: int(n) for label, n in re.findall(r'"(LOC|ORG|PER)": (\d+),?\n', published)}
+        assert labels == {
+            label: int(n) for label, n in re.findall(r'"(LOC|ORG|PER)": (\d+),?\n', published)
+        }
         assert not +found.irregular

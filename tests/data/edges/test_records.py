@@ -17,7 +17,11 @@ FAULTS = [
     ("entities", [target([], (0, 1))], "0 labels"),
     ("coref", [target(["0", "1"], (0, 1), (2, 4))], "2 labels"),
     ("pos", [target("NN", (2, 4))], "single word"),
-    ("dependencies", [target("a", (0, 1), (1, 2)), target("b", (0, 1), (2, 3))], "word 1 has several"),
+    (
+        "dependencies",
+        [target("a", (0, 1), (1, 2)), target("b", (0, 1), (2, 3))],
+        "word 1 has several",
+    ),
 ]
 
 
@@ -27,7 +31,9 @@ def test_faults_are_named_with_their_place(task, targets, message):
         record(task, "corpus.txt:7", WORDS, targets)
 
 
-@pytest.mark.parametrize(("words", "message"), [(["Ann", ""], "word 2 is empty"), ([], "no words")])
+@pytest.mark.parametrize(
+    ("words", "message"), [(["Ann", ""], "word 2 is empty"), ([], "no words")]
+)
 def test_a_sentence_has_words(words, message):
     with pytest.raises(UserError, match=f"^corpus.txt:7: .*{message}"):
         record("entities", "corpus.txt:7", words, [])

@@ -1,4 +1,5 @@
-"""What the figure says of distances that are differences in behaviour, of a regression, and of runs that failed."""
+"""What the figure says of distances that are differences in behaviour, of a regression, and of
+runs that failed."""
 
 import pytest
 from made_papers import real

@@ -1,4 +1,5 @@
-"""Claims on re-initialised layers and heads; tables are made to tell the paper's story, then bent."""
+"""Claims on re-initialised layers and heads; tables are made to tell the paper's story, then
+bent."""
 
 from functools import cache
 

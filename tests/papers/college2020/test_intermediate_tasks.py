@@ -20,7 +20,11 @@ def paper(published):
 
 def cell(table, panel, final, intermediate, source="ours"):
     """A score of a chain, or of a model alone if `intermediate` is empty."""
-    chosen = (table["panel"] == panel) & (table["final"] == final) & (table["intermediate"] == intermediate)
+    chosen = (
+        (table["panel"] == panel)
+        & (table["final"] == final)
+        & (table["intermediate"] == intermediate)
+    )
     [row] = table[chosen & (table["source"] == source)].itertuples()
     return row
 
@@ -38,7 +42,9 @@ def told(paper, inits=5):
         said = {"value": before + change + off}
         if "delta" in table:
             said |= {"before": before + off, "delta": np.full(len(table), change)}
-        tables[path] = table.assign(**{name: table[name].mask(own, number) for name, number in said.items()})
+        tables[path] = table.assign(
+            **{name: table[name].mask(own, number) for name, number in said.items()}
+        )
     return tables
 
 
@@ -47,7 +53,9 @@ def test_published_accuracies_are_counts_with_their_errors(paper):
     rte = cell(table, "score", "rte", "cola", "published")
     assert (rte.value, rte.provenance) == (pytest.approx(128 / 277), "derived")
     assert rte.se == pytest.approx(0.03, abs=5e-4)
-    assert cell(table, "gain", "rte", "cola", "published").value == pytest.approx((128 - 176) / 277)
+    assert cell(table, "gain", "rte", "cola", "published").value == pytest.approx(
+        (128 - 176) / 277
+    )
     cola = cell(table, "score", "cola", "wnli", "published")
     assert (cola.value, cola.provenance) == (0.536, "printed") and np.isnan(cola.se)
     entry = paper["figure2"]
@@ -64,7 +72,10 @@ def decide(item, tables, paper):
 def test_the_papers_own_table_bears_out_what_it_says(paper):
     rows = decide("figure2", told(paper), paper)
     fails = {"C2.1 (rte)", "C2.2 (rte)"}  # .588 < .635; .526 is no more than .526
-    assert set(rows.index[rows["verdict"] == FAILS]) == fails and set(rows["verdict"]) == {HOLDS, FAILS}
+    assert set(rows.index[rows["verdict"] == FAILS]) == fails and set(rows["verdict"]) == {
+        HOLDS,
+        FAILS,
+    }
     said = rows["published_value"].astype(float)
     assert np.abs(rows["ours"] - said).max() <= 0.001 and said["C2.4 (rte)"] == -0.025
     assert set(decide("figure2", told(paper, inits=1), paper)["verdict"]) == {UNTESTED}  # one run

@@ -17,7 +17,9 @@ from bertshift.papers.college2020 import (
         ("figure9", "figure5", "head", "cola", [1, 5, 11]), ("figure10", "figure6", "head", "stsb", []),
     ],
 )  # fmt: skip
-def test_the_papers_summaries_follow_from_its_differences_but_for_three(published, key, of, by, task, wrong):
+def test_the_papers_summaries_follow_from_its_differences_but_for_three(
+    published, key, of, by, task, wrong
+):
     """Ours are made from the paper's differences, so that its summaries check our arithmetic."""
     inputs = {"made": made_reinit.heads(task)}
     table = reinitialised_heads.tidy_summaries(inputs, published["college2020"], key, of, by)
@@ -26,9 +28,9 @@ def test_the_papers_summaries_follow_from_its_differences_but_for_three(publishe
     assert found["head"].tolist() == wrong and set(found["series"]) <= {"p25"}
     cells = ["series", "layer", "head"]
     ours = table[table["source"] == "ours"].set_index(cells)["value"]
-    printed = table[(table["source"] == "published") & (table["provenance"] == "printed")].set_index(cells)[
-        "value"
-    ]
+    printed = table[
+        (table["source"] == "published") & (table["provenance"] == "printed")
+    ].set_index(cells)["value"]
     printed = printed.drop(index=[("p25", 0, head) for head in wrong])
     assert np.abs(ours.loc[printed.index] - printed).max() < reinitialised_heads.EXACT
     assert len(printed) == len(ours) - len(wrong)
@@ -43,7 +45,11 @@ def test_losses_of_runs_that_stop_apart_are_averaged_at_one_step(published):
         init=1, model="rte.plateau@cased", position=5, layers=4, **made_tables.PLACE
     )
     table = table.assign(
-        value=1 - table["step"] / 100, data="rte", task="rte", metric="loss", failed=table["seed"] == 1
+        value=1 - table["step"] / 100,
+        data="rte",
+        task="rte",
+        metric="loss",
+        failed=table["seed"] == 1,
     )
     inputs = {"losses.tsv": table.assign(smoothed=table["value"])}
     _, drawn, _ = losses.figure4(inputs, published["college2020"])

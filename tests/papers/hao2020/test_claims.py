@@ -15,7 +15,8 @@ END = {
 
 @cache
 def told(item):
-    """Tables of two seeds that tell the paper's own story: the later the layer, the more it differs."""
+    """Tables of two seeds that tell the paper's own story: the later the layer, the more it
+    differs."""
     made = {}
     for path, table in stretched(f"hao2020/{item}", inits=5).items():
         table = deeper(path, table)

@@ -13,7 +13,11 @@ def drawn(item, published, failed=(), change=lambda table: table):
         path: change(table.assign(failed=(table["model"] == "mrpc") & table["seed"].isin(failed)))
         for path, table in real(name).items()
     }
-    [own] = [table for path, table in tables.items() if path.endswith(("/mrpc.tsv", "/mrpc_vs_base.tsv"))]
+    [own] = [
+        table
+        for path, table in tables.items()
+        if path.endswith(("/mrpc.tsv", "/mrpc_vs_base.tsv"))
+    ]
     return *by_name.draw(name, tables, published["hao2020"]), own
 
 
@@ -26,10 +30,14 @@ def words(figure):
 def test_runs_that_failed_to_train_are_left_out_and_counted(published, item):
     figure, table, caption, own = drawn(item, published, [2])
     variant = "nats" if item == "figure1" else "svcca99"
-    kept = own[(own["seed"] != 2) & (own["head"] == 0) & (own["variant"] == variant) & (own["layer"] > 0)]
+    kept = own[
+        (own["seed"] != 2) & (own["head"] == 0) & (own["variant"] == variant) & (own["layer"] > 0)
+    ]
     means = kept.groupby("layer")["value"].mean()
     rows = (
-        table[(table["series"] == "mrpc") & (table["variant"] == variant)].set_index("layer").loc[means.index]
+        table[(table["series"] == "mrpc") & (table["variant"] == variant)]
+        .set_index("layer")
+        .loc[means.index]
     )
     assert rows["value"].to_numpy() == pytest.approx(means.to_numpy())
     assert (rows["trained"] == 2).all() and (rows["failed"] == 1).all()
@@ -50,4 +58,7 @@ def test_where_every_run_failed_all_are_drawn_and_marked(published):
 
 def test_unmatched_numbers_of_tokens_are_told(published):
     change = lambda table: table.assign(n=3000) if table["model"].iloc[0] == "rte" else table
-    assert "3000 to 4000 tokens: distances on other numbers" in drawn("figure2", published, change=change)[2]
+    assert (
+        "3000 to 4000 tokens: distances on other numbers"
+        in drawn("figure2", published, change=change)[2]
+    )

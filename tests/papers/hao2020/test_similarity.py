@@ -10,7 +10,8 @@ CKA = ["cka_debiased", "cka_debiased_null"]
 
 @pytest.fixture(scope="module")
 def falling():
-    """Tables in which CKA falls with depth on MNLI's tokens, and every other distance rises on all tasks'."""
+    """Tables in which CKA falls with depth on MNLI's tokens, and every other distance rises on all
+    tasks'."""
     tables = {
         path: told(table)
         for path, table in stretched("hao2020/similarity", inits=5).items()

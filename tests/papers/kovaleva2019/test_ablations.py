@@ -18,18 +18,27 @@ def paper(published):
 
 
 def told(task, gains, whole=0.0, q=1.0, inits=5, checkpoint=BERT):
-    """The rows of a complete set on which heads [12, 12] and layers [12] gain this, in every run."""
-    [table] = stretched("kovaleva2019/figure8", f"/{task}.", inits=inits, checkpoint=checkpoint).values()
+    """The rows of a complete set on which heads [12, 12] and layers [12] gain this, in every
+    run."""
+    [table] = stretched(
+        "kovaleva2019/figure8", f"/{task}.", inits=inits, checkpoint=checkpoint
+    ).values()
     table = table[(table["sample"] == "sample") & (table["seed"] == 1)].reset_index(drop=True)
     gains, whole = np.broadcast_to(gains, (12, 12)), np.broadcast_to(whole, 12)
     layer, head = table["layer"].to_numpy() - 1, table["head"].to_numpy() - 1
     delta = np.where(head >= 0, gains[layer, head], np.where(layer >= 0, whole[layer], 0))
     tested = np.where(head >= 0, np.broadcast_to(q, (12, 12))[layer, head], 1.0)
-    table = table.assign(sample="complete", delta=delta, value=0.8 + delta, q=tested, p=tested / 10)
-    half = table["metric"] == "ablation_split_half"  # what the best head gains on the other half of examples
+    table = table.assign(
+        sample="complete", delta=delta, value=0.8 + delta, q=tested, p=tested / 10
+    )
+    half = (
+        table["metric"] == "ablation_split_half"
+    )  # what the best head gains on the other half of examples
     best = dict(zip(("layer", "head"), np.add(np.unravel_index(gains.argmax(), gains.shape), 1)))
     halves = (
-        table[half].drop_duplicates("init").assign(**best, delta=gains.max() / 2, value=0.8 + gains.max() / 2)
+        table[half]
+        .drop_duplicates("init")
+        .assign(**best, delta=gains.max() / 2, value=0.8 + gains.max() / 2)
     )
     return pd.concat([table[~half], halves], ignore_index=True)
 
@@ -41,10 +50,14 @@ def verdicts(item, tables, paper):
 @pytest.fixture(scope="module")
 def papers_own(paper):
     """Tables that say what the paper's digitised panels say."""
-    panels = {task: [paper[item]["tasks"][task] for item in ("figure8", "figure9")] for task in TASKS}
+    panels = {
+        task: [paper[item]["tasks"][task] for item in ("figure8", "figure9")] for task in TASKS
+    }
     return {
         task: told(
-            task, np.array(eight["matrix"]) - eight["baseline"], np.array(nine["layers"]) - nine["baseline"]
+            task,
+            np.array(eight["matrix"]) - eight["baseline"],
+            np.array(nine["layers"]) - nine["baseline"],
         )
         for task, (eight, nine) in panels.items()
     }
@@ -62,7 +75,9 @@ def test_the_papers_own_panels_bear_out_what_it_says_of_heads_and_half_of_layers
     assert len(rows) == 25 and (rows["verdict"] == HOLDS).all(), rows["verdict"]
     assert rows.loc["K8.1 (mrpc)", "ours"] == pytest.approx(1.13, abs=0.02)
     assert rows.loc["K8.1 (mrpc)", "published_value"] == "1.13 (digitised)"
-    assert rows.loc["K8.1 (mrpc, other half)", "ours"] == pytest.approx(rows.loc["K8.1 (mrpc)", "ours"] / 2)
+    assert rows.loc["K8.1 (mrpc, other half)", "ours"] == pytest.approx(
+        rows.loc["K8.1 (mrpc)", "ours"] / 2
+    )
     layers = verdicts("figure9", papers_own, paper)
     assert layers.loc["K9.1", "verdict"] == HOLDS and layers.loc["K9.1", "ours"] == pytest.approx(
         3.2, abs=0.05
@@ -90,7 +105,9 @@ def test_runs_that_failed_to_train_are_left_out_and_told(paper, draw):
     bad = alone.assign(seed=2, failed=True, q=1.0, value=0.5, delta=-0.3)
     _, drawn, caption = draw({"rte": pd.concat([alone, bad])}, paper)
     _, expected, _ = draw({"rte": alone}, paper)
-    ours, theirs = (one.query("source == 'ours' and variant == 'uniform'") for one in (drawn, expected))
+    ours, theirs = (
+        one.query("source == 'ours' and variant == 'uniform'") for one in (drawn, expected)
+    )
     assert ours["value"].to_numpy() == pytest.approx(theirs["value"].to_numpy())
     assert (ours["failed"] >= 1).all() and "Failed to train" in caption
 
@@ -100,4 +117,8 @@ def test_the_first_run_drawn_is_one_that_learned_its_task():
                          ("b", 1, 1, True), ("b", 2, 1, True), ("c", 1, 0, False)],
                         columns=["panel", "init", "seed", "failed"])  # fmt: skip
     kept = numbers.first_run(rows)
-    assert kept.groupby("panel")["init"].unique().map(list).to_dict() == {"a": [2], "b": [1], "c": [1]}
+    assert kept.groupby("panel")["init"].unique().map(list).to_dict() == {
+        "a": [2],
+        "b": [1],
+        "c": [1],
+    }

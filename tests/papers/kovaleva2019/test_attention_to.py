@@ -17,7 +17,9 @@ def draw(item, published, inputs):
 def decide(item, published, bend, task="/mrpc"):
     made = stretched(f"kovaleva2019/{item}", task, inits=5)
     tables = {path: bend(table[table["seed"] <= 1]) for path, table in made.items()}
-    return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index(
+        "claim"
+    )
 
 
 def test_correlation_only_between_the_same_heads():
@@ -31,7 +33,8 @@ def test_correlation_only_between_the_same_heads():
 
 def test_a_model_against_itself_has_no_before(published):
     tables = {
-        path: table.assign(model="base") for path, table in real("kovaleva2019/figure6", "/mrpc").items()
+        path: table.assign(model="base")
+        for path, table in real("kovaleva2019/figure6", "/mrpc").items()
     }
     with pytest.raises(UserError, match="compares a model with itself"):
         draw("figure6", published, tables)
@@ -50,15 +53,24 @@ def test_verdicts_follow_the_layers_of_special_tokens(published):
 
     for tokens, verdict in ((("cls", "sep"), HOLDS), (("sep", "cls"), FAILS)):
         rows = decide("figure6", published, bend(*tokens)).filter(regex=r"K6.1 .*mrpc", axis=0)
-        assert len(rows) and (rows["verdict"] == verdict).all(), rows[["ours", "reason"]].to_string()
-    flat = decide("figure7", published, lambda t: t.assign(value=t["value"].mask(t["token"] == "sep", 0.9)))
+        assert len(rows) and (rows["verdict"] == verdict).all(), rows[
+            ["ours", "reason"]
+        ].to_string()
+    flat = decide(
+        "figure7", published, lambda t: t.assign(value=t["value"].mask(t["token"] == "sep", 0.9))
+    )
     assert flat.loc["K7.1 (mrpc)", "verdict"] != UNTESTED
-    printed = flat.filter(like="K7.1", axis=0)["published_value"].str.extract(r"([-\d.]+)")[0].astype(float)
+    printed = (
+        flat.filter(like="K7.1", axis=0)["published_value"]
+        .str.extract(r"([-\d.]+)")[0]
+        .astype(float)
+    )
     assert set(printed.index[printed <= 0]) == {f"K7.1 ({task})" for task in claims.EXCEPTIONS}
 
 
 def test_gains_are_over_the_replicates_own_parent_and_open_without_tokens(published):
-    """Each pretraining run has its own level, which a mean of all runs would take for a gain of one of them."""
+    """Each pretraining run has its own level, which a mean of all runs would take for a gain of
+    one of them."""
 
     def bend(table):
         here = (table["model"] == table["stimuli"]) & (table["head"] == 1) & (table["layer"] == 2)
@@ -66,5 +78,8 @@ def test_gains_are_over_the_replicates_own_parent_and_open_without_tokens(publis
 
     gains = decide("linguistic", published, bend).filter(like="K6.4 (mrpc", axis=0)
     known = gains[~gains.index.str.contains("neg")]
-    assert known[["ours", "high"]].to_numpy(float) == pytest.approx(0.02) and (known["replicates"] == 5).all()
+    assert (
+        known[["ours", "high"]].to_numpy(float) == pytest.approx(0.02)
+        and (known["replicates"] == 5).all()
+    )
     assert (gains.drop(known.index)["verdict"] == UNTESTED).all()

@@ -35,7 +35,10 @@ def told(matrix, null=0.05, back=0.5, inits=5, checkpoint="google-bert/bert-base
         .where(table["variant"] != "max_fe_to_lu", 1)
     )
     value = table["value"].mask(scores, cells * factor)
-    numbers = {"null": table["null"].mask(scores, null), "null_99": table["null_99"].mask(scores, 1.1 * null)}
+    numbers = {
+        "null": table["null"].mask(scores, null),
+        "null_99": table["null_99"].mask(scores, 1.1 * null),
+    }
     table = table.assign(value=value, heads_99=np.percentile(matrix, 99), **numbers)
     heads = (
         table[scores & (table["head"] > 0)]
@@ -53,13 +56,19 @@ def test_the_papers_own_figure_agrees_with_itself_and_bears_out_its_two_heads(pa
     matrix = np.array(paper["figure3"]["matrix"])
     figure, table, _ = figure3.draw(told(matrix, inits=1), paper)
     assert [axes for axes in figure.axes if "r = 1.00" in axes.get_title()]
-    row = table[(table["source"] == "published") & (table["panel"] == "map") & (table["layer"] == 7)]
+    row = table[
+        (table["source"] == "published") & (table["panel"] == "map") & (table["layer"] == 7)
+    ]
     assert row["value"].tolist() == paper["figure3"]["example"]["L7H6"]
     rows = verdicts(paper, matrix)
     two = ["K3.1 (L1H2)", "K3.1 (L7H6)"]
-    assert (rows.loc[[*two, "K3.3 (two best heads)", "K3.3 (some head)"], "verdict"] == HOLDS).all()
+    assert (
+        rows.loc[[*two, "K3.3 (two best heads)", "K3.3 (some head)"], "verdict"] == HOLDS
+    ).all()
     assert rows.loc[two, "ours"].tolist() == [2, 1]
-    assert rows.loc["K3.2", "verdict"] == FAILS and rows.loc["K3.2", "ours"] == pytest.approx(-0.1, abs=0.01)
+    assert rows.loc["K3.2", "verdict"] == FAILS and rows.loc["K3.2", "ours"] == pytest.approx(
+        -0.1, abs=0.01
+    )
     assert (verdicts(paper, matrix[::-1]).loc[two, "verdict"] == FAILS).all()
 
 

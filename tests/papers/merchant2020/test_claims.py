@@ -1,4 +1,5 @@
-"""Claims on probes, ablations and code lengths; tables are made to tell the paper's story, then bent."""
+"""Claims on probes, ablations and code lengths; tables are made to tell the paper's story, then
+bent."""
 
 from functools import cache, partial
 
@@ -93,7 +94,8 @@ def test_a_claim_fails_where_its_number_does(decide, item, bend, fail):
 
 @pytest.mark.parametrize(("inits", "seeds"), [(2, 1), (1, 3)])
 def test_a_run_is_compared_with_its_own_pretraining_run(decide, inits, seeds):
-    """Replicates: pretraining runs, or the seeds on the only one, against that run's base (seed 0)."""
+    """Replicates: pretraining runs, or the seeds on the only one, against that run's base (seed
+    0)."""
     bend = lambda path, table: table.assign(value=table["value"] + 0.1 * table["init"])
     rows = decide("table1", tables=told("table1", inits=inits, seeds=seeds), bend=bend)
     assert rows.loc["T1.4", "ours"] == pytest.approx(-2.2)
@@ -106,7 +108,8 @@ def test_a_run_is_compared_with_its_own_pretraining_run(decide, inits, seeds):
 def test_the_interval_of_a_claim_contains_the_noise_of_the_pretrained_models_probes(
     decide, item, claim
 ):
-    """One pretraining run, of which nothing differs but the probes of the pretrained model, by two points."""
+    """One pretraining run, of which nothing differs but the probes of the pretrained model, by two
+    points."""
 
     def bend(path, table):
         noise = (1 + 0.02 * (table.get("probe_seed", 1) - 1)) ** (table["model"] == "base")
