@@ -13,7 +13,7 @@ it by chance with probability 2^-R (the sign test). So fewer than AGREEING runs 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -120,6 +120,26 @@ class Claim:
         return f"{self.low:g} {less} {self.measure} {less} {self.high:g}"
 
 
+@dataclass(frozen=True)
+class Case:
+    """One case of a claim: the words that its number takes, such as a task, and its own range
+    where that is another than the claim's."""
+
+    words: tuple[str, ...]
+    criterion: Mapping
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.words)
+
+
+def case(*words: str, **criterion) -> Case:
+    return Case(words, criterion)
+
+
+NO_CASES = (case(),)
+
+
 class Claims:
     """The verdicts on one paper's statements."""
 
@@ -133,7 +153,7 @@ class Claims:
         id: str,
         measure: str,
         number: Callable,
-        cases=("",),
+        cases: Iterable[str | Case] = NO_CASES,
         *,
         of=None,
         printed=None,
@@ -144,30 +164,28 @@ class Claims:
         """Register that claim `id` on figure `item` is decided by `number`, called `measure`, once
         for each case.
 
-        `number` takes the evidence, or what `of` reads from it, then the words of the case. These
-        are separated by commas; a case is (words, criterion) where its range differs. `of` takes
-        the words too, and so do `printed` and `published`, which take the paper's file in place of
-        the evidence. The paper's number is that of the same function on what `printed` reads, in
+        `number` takes the evidence, or what `of` reads from it, then the words of the case. A text
+        is a case of one word. `of` takes the words too, and so do `printed` and `published`, which
+        take the paper's file in place of the evidence. The paper's number is that of the same function on what `printed` reads, in
         this `form`, or the text that `published` gives. Without either it is what the file says
         under the claim's `published`, for all cases or by case.
         """
 
-        def ours(evidence, parts):
-            return number(of(evidence, *parts) if of else evidence, *parts)
+        def ours(evidence, words):
+            return number(of(evidence, *words) if of else evidence, *words)
 
-        def theirs(facts, parts):
-            return (
-                published(facts, *parts)
-                if published
-                else form.format(number(printed(facts, *parts), *parts))
+        def theirs(facts, words):
+            if published:
+                return published(facts, *words)
+            return form.format(number(printed(facts, *words), *words))
+
+        for one in cases:
+            own = one if isinstance(one, Case) else case(one)
+            value, text = partial(ours, words=own.words), partial(theirs, words=own.words)
+            about = {"case": own.name, "published": text if printed or published else None}
+            self.all.append(
+                Claim(id, item, value, measure, **about, **(criterion | own.criterion))
             )
-
-        for case in cases:
-            words, own = case if isinstance(case, tuple) else (case, {})
-            parts = words.split(", ") if words else []
-            value, text = partial(ours, parts=parts), partial(theirs, parts=parts)
-            about = {"case": words, "published": text if printed or published else None}
-            self.all.append(Claim(id, item, value, measure, **about, **(criterion | own)))
 
     def decide(
         self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from bertshift.papers.college2020.reinitialised_heads import cells_of
 from bertshift.rows.ranges import CORRELATION, POSITIVE
-from bertshift.verdicts.deciding import Claims
+from bertshift.verdicts.deciding import NO_CASES, Claims
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, of_checkpoint, ratio
 
 CLAIMS = Claims("college2020")
@@ -216,7 +216,7 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)
 
     def about_head(
-        number: int, measure: str, statistic: str, cases=("",), head="", **criterion
+        number: int, measure: str, statistic: str, cases=NO_CASES, head="", **criterion
     ) -> None:
         """Register a statement whose statistic is taken over layers, of one head: that of the
         case, such as `head 4`, or else `head`."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
-from bertshift.verdicts.deciding import Claims
+from bertshift.verdicts.deciding import Claims, case
 from bertshift.verdicts.evidence import Curve, rank_correlation, ratio
 
 CLAIMS = Claims("hao2020")
@@ -12,7 +12,7 @@ PAIRS = ["rte-mnli", "mrpc-rte", "mrpc-sst2"]  # from the most to the least alik
 BETWEEN_SEEDS = ("figure4", "figure5")
 ATTENTION = ("figure1", "figure4", "figure6")  # the other figures show distances of hidden states
 MEASURES = {"PWCCA": "pwcca_reference", "CKA": "cka_debiased", "Procrustes": "procrustes"}
-BY_MEASURE = [f"{measure}, {task}" for measure in MEASURES for task in TASKS]
+BY_MEASURE = [case(measure, task) for measure in MEASURES for task in TASKS]
 
 
 def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) -> None:
@@ -174,7 +174,7 @@ claim(
     "H5.2",
     "mean step of the distance from that layer of 24 on, minus that below",
     faster_growth,
-    ["mnli, 19", "sst2, 19", "mrpc, 13"],
+    [case("mnli", "19"), case("sst2", "19"), case("mrpc", "13")],
     low=0.0,
 )
 
@@ -197,7 +197,7 @@ CLAIMS.about(
     "H6.1",
     f"mean JS of layers 1 to 8 {OF_24}, over the larger between seeds of either task",
     tasks_apart_over_seeds,
-    [f"{pair}, seeds" for pair in PAIRS],
+    [case(pair, "seeds") for pair in PAIRS],
     high=2.0,
     across=True,
     bounds=POSITIVE,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bertshift.rows import statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
-from bertshift.verdicts.deciding import Claims
+from bertshift.verdicts.deciding import Claims, case
 from bertshift.verdicts.evidence import (
     Curve,
     Evidence,
@@ -180,7 +180,7 @@ claim(
     "K2.1",
     "heterogeneous share minus that of the next task, in points",
     distance_to_the_next,
-    [("mrpc, lowest", {"high": 0.0}), ("qqp, highest", {"low": 0.0})],
+    [case("mrpc", "lowest", high=0.0), case("qqp", "highest", low=0.0)],
     strict=False,
     of=_heterogeneous,
     printed=_heterogeneous_printed,
@@ -191,7 +191,7 @@ claim(
     "K2.2",
     "heterogeneous share, in percent",
     share_in_bert_base,
-    [("mrpc", {"low": 27.0, "high": 37.0}), ("qqp", {"low": 56.0, "high": 66.0})],
+    [case("mrpc", low=27.0, high=37.0), case("qqp", low=56.0, high=66.0)],
     bounds=(0.0, 100.0),
 )
 claim(
@@ -298,7 +298,7 @@ claim(
     "least cosine below the last sixth of the layers minus the largest within it",
     lower_minus_last_sixth,
     [
-        (f"{task}, {way}", NOT_MORE if task == "qqp" else {})
+        case(task, way, **(NOT_MORE if task == "qqp" else {}))
         for task in sorted(TASKS, key="qqp".__eq__)
         for way in ("crop", "padded")
     ],
@@ -332,13 +332,13 @@ claim(
 EXCEPTIONS = ("stsb", "rte", "qnli")
 KINDS = ("pron", "noun", "verb", "obj", "subj", "neg", "cls", "sep")  # of the paper's Figure 7
 NOTICED = [
-    "mrpc, noun",
-    "mrpc, obj",
-    "rte, noun",
-    "rte, obj",
-    "qqp, noun",
-    "qqp, obj",
-    "qnli, neg",
+    case("mrpc", "noun"),
+    case("mrpc", "obj"),
+    case("rte", "noun"),
+    case("rte", "obj"),
+    case("qqp", "noun"),
+    case("qqp", "obj"),
+    case("qnli", "neg"),
 ]
 
 
@@ -403,7 +403,7 @@ claim(
     "[SEP] weight of SST-2 minus the largest of other tasks (attention to [SEP], mean over layers"
     " and heads; of several [SEP] `sep` takes the largest, `sep_sum` the sum)",
     lead_of_sst2,
-    ["sep", ("sep_sum", NOT_MORE)],
+    ["sep", case("sep_sum", **NOT_MORE)],
     low=0.0,
 )
 claim(
@@ -453,7 +453,7 @@ claim(
     f"attention of [CLS] to [SEP] {OF_LAST} (pronouns, nouns, verbs, objects, subjects, negation,"
     " [CLS])",
     lambda weights, _: _lead(weights, "sep"),
-    [(task, NOT_MORE) if task in EXCEPTIONS else task for task in TASKS],
+    [case(task, **NOT_MORE) if task in EXCEPTIONS else task for task in TASKS],
     low=0.0,
     of=_weights,
     printed=_weights_printed,
@@ -546,8 +546,8 @@ claim(
     "K8.1",
     "largest gain from disabling one head, in points",
     largest_gain,
-    [(task, {"low": 0.1}) for task in TASKS]
-    + [(f"{task}, {OTHER_HALF}", {"low": 0.0, "strict": True}) for task in TASKS],
+    [case(task, low=0.1) for task in TASKS]
+    + [case(task, OTHER_HALF, low=0.0, strict=True) for task in TASKS],
     strict=False,
     published=_largest_printed,
 )

@@ -10,7 +10,7 @@ import pandas as pd
 from bertshift.replicates import NOTHING_FROZEN
 from bertshift.rows import labelling, statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
-from bertshift.verdicts.deciding import Claims
+from bertshift.verdicts.deciding import Claims, case
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio
 
 CLAIMS = Claims("merchant2020")
@@ -64,7 +64,7 @@ def largest_over_lexical(evidence: Evidence) -> float:
 def sd_between_runs(evidence: Evidence, kind: str) -> float:
     rows = pd.concat([evidence.edge_probes(name, "mix") for name in ("base", *FINETUNED)])
     spreads = statistics.spreads(statistics.in_points(rows), ["name", "task"])
-    pooled = np.sqrt((spreads[dict(zip(MOST, statistics.SPREADS))[kind]] ** 2).mean())
+    pooled = np.sqrt((spreads[SPREADS[kind]] ** 2).mean())
     if np.isnan(pooled):
         raise NotTestableError(f"no two runs differ in {kind} alone")
     return pooled
@@ -98,6 +98,8 @@ def deltas_between(least: float, most: float):
     return count
 
 
+# Spreads of F1 between runs of one kind: our column, and the largest in points.
+SPREADS = dict(zip(("probes", "fine-tuning", "pretraining"), statistics.SPREADS, strict=True))
 MOST = {"probes": 0.8, "fine-tuning": 1.1, "pretraining": 1.5}
 inclusive(
     "table1",
@@ -182,7 +184,7 @@ inclusive(
     "T1.11",
     "sd of F1 between runs of one kind, pooled over models and tasks",
     sd_between_runs,
-    [(kind, {"high": most}) for kind, most in MOST.items()],
+    [case(kind, high=most) for kind, most in MOST.items()],
     across=True,
     bounds=POSITIVE,
 )
@@ -231,7 +233,7 @@ def headroom(evidence: Evidence, kind: str) -> float:
 
 
 PROBES = ["depth", "distance"]
-KEPT = [f"{task}, {kind}" for task in ("mnli", "squad") for kind in PROBES]
+KEPT = [case(task, kind) for task in ("mnli", "squad") for kind in PROBES]
 inclusive(
     "figure1",
     "F1.1",
@@ -399,7 +401,7 @@ claim(
     "F5.3",
     "RSA of layer 12 of 12 minus that of layer 6",
     last_minus_middle,
-    [f"{task}, {inputs}" for task in SINGLE for inputs in (*SINGLE, "wiki")],
+    [case(task, inputs) for task in SINGLE for inputs in (*SINGLE, "wiki")],
     of=rsa,
     high=0.0,
 )
@@ -499,7 +501,7 @@ claim(
     "F3.4",
     "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
     dep_minus_the_others,
-    ["4, points", "4, share", "6, points", "6, share"],
+    [case(layer, unit) for layer in ("4", "6") for unit in ("points", "share")],
     low=0.0,
 )
 inclusive(
@@ -538,14 +540,14 @@ inclusive(
     "F4.1",
     "points that MNLI lacks to all layers",
     below_all_layers("mnli"),
-    [("3 layers", {"high": 8.0}), ("6 layers", {"high": 4.0})],
+    [case("3 layers", high=8.0), case("6 layers", high=4.0)],
 )
 inclusive(
     "figure4",
     "F4.2",
     "points that SQuAD lacks to all layers",
     below_all_layers("squad"),
-    [("5 layers", {"high": 8.0}), ("6 layers", {"high": 5.0})],
+    [case("5 layers", high=8.0), case("6 layers", high=5.0)],
 )
 inclusive(
     "figure4",
