@@ -177,16 +177,6 @@ def test_empty_training_set_and_frozen_model_are_named(tmp_path):
         run(tmp_path, model=new_model().requires_grad_(False))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [({"steps": 3}, "exactly one"), ({"learning_rate": float("nan")}, "learning_rate"),
-     ({"schedule": "cosine"}, "one of linear"), ({"warmup": 10}, "warmup is 10")],
-)  # fmt: skip
-def test_settings_that_mean_nothing_are_refused(changes, words):
-    with pytest.raises(UserError, match=words):
-        settings(**changes)
-
-
 def test_training_logs_every_step_and_leaves_the_random_state(tmp_path):
     model, random_state = new_model(), torch.get_rng_state()
     run(tmp_path, model=model, epochs=None, steps=20, learning_rate=1e-2, warmup=0.1)
