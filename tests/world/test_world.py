@@ -11,6 +11,7 @@ from bertshift.data.conllu import tree_fault
 from bertshift.errors import UserError
 from demo_world import edges, generate
 from demo_world.acceptability import judged
+from demo_world.files import FILES
 from demo_world.paraphrases import changes, event, similarity
 
 SIZES = {name: 60 for name in generate.SIZES} | {"train": 500, "dev": 200}
@@ -57,7 +58,7 @@ def test_same_seed_same_bytes_and_other_seed_other_bytes(tmp_path):
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
         generate.generate_world(tmp_path / folder, small, seed)
     first, again, other = (content(tmp_path / folder) for folder in "abc")
-    assert first == again and set(first) == set(generate.FILES)
+    assert first == again and set(first) == set(FILES)
     assert [name for name in first if first[name] == other[name]] == []
 
 

@@ -13,6 +13,7 @@ from demo_world import edges, encyclopedia
 from demo_world.acceptability import judged
 from demo_world.annotation import conllu
 from demo_world.documents import documents
+from demo_world.files import SPLITS
 from demo_world.inference import CONTRADICTION, ENTAILMENT, NEUTRAL, inference, recognition
 from demo_world.paraphrases import advice, graded, paraphrase
 from demo_world.questions import answerability, squad
@@ -149,27 +150,6 @@ GLUE = {
     ),
     "WNLI": (wnli, {"0": 0.51, "1": 0.49}, "index sentence1 sentence2 label", (0, 1), True),
 }
-
-SPLITS = ("train", "dev", "test")
-# Every file of a world, as the workflow announces them before they are written.
-FILES = (
-    "README.txt",
-    "corpus/documents.txt",
-    "wiki_raw/enwiki_sample.txt",
-    "heads/relations.jsonl",
-    *(
-        f"glue/{task}/{name}.tsv"
-        for task in GLUE
-        for name in ("train", "dev_matched" if task == "MNLI" else "dev")
-    ),
-    *(
-        f"squad/{split}-{version}.json"
-        for split in ("train", "dev")
-        for version in ("v1.1", "v2.0")
-    ),
-    *(f"UD_English-EWT/en_ewt-ud-{split}.conllu" for split in SPLITS),
-    *(f"edges/{task}/{split}.jsonl" for task in (*edges.LAYERS, "relations") for split in SPLITS),
-)
 
 
 def labels(rng: Random, shares: dict[str, float], count: int) -> list[str]:

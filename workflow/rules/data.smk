@@ -1,5 +1,5 @@
 from bertshift.requests import data
-from demo_world import generate
+from demo_world.files import FILES
 
 
 # Fetch all that figures/all needs from a network. Everything else runs without one.
@@ -15,7 +15,7 @@ if "world" in config:
 
     rule world:
         output:
-            [f"{data.WORLD}/{file}" for file in generate.FILES],
+            [f"{data.WORLD}/{file}" for file in FILES],
         log:
             "logs/world.log",
         priority: 10

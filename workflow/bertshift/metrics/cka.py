@@ -57,6 +57,11 @@ def biased(moments: Moments) -> float:
     return float(together / (np.linalg.norm(moments.xx) * np.linalg.norm(moments.yy)))
 
 
+def distances(moments: Moments) -> dict[str, float]:
+    """Measure 1 - CKA in both forms: variant -> distance."""
+    return {"cka_debiased": 1 - debiased(moments), "cka_biased": 1 - biased(moments)}
+
+
 def null_biased(moments: Moments) -> float:
     """Calculate the mean of `biased` over all orders of the rows of Y."""
     norms = np.linalg.norm(moments.xx) * np.linalg.norm(moments.yy)

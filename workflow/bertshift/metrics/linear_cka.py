@@ -16,7 +16,6 @@ from bertshift.metrics.hidden_states import (
     FEWEST,
     CenteredStates,
     Comparison,
-    Moments,
     token_classes,
 )
 from bertshift.metrics.pairs import (
@@ -29,10 +28,6 @@ from bertshift.metrics.pairs import (
 )
 
 CLASS = "content"
-
-
-def distances(moments: Moments) -> dict[str, float]:
-    return {"cka_debiased": 1 - cka.debiased(moments), "cka_biased": 1 - cka.biased(moments)}
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
@@ -64,7 +59,7 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
 
 def _values(compared: Comparison) -> Iterator[dict]:
     nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(compared.moments)}
-    for variant, value, without in compared.measured(distances):
+    for variant, value, without in compared.measured(cka.distances):
         if not np.isnan(value):
             yield {"variant": variant, "value": value, "jackknife": without}
             yield {"variant": f"{variant}_null", "value": nulls[variant], "jackknife": ()}

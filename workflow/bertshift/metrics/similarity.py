@@ -53,11 +53,7 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
     k_x, k_y: how many principal directions SVCCA and PWCCA compare. The two are left out where
     tokens are too few for that.
     """
-    found = {
-        "cka_debiased": 1 - cka.debiased(moments),
-        "cka_biased": 1 - cka.biased(moments),
-        "procrustes": procrustes.distance(moments),
-    }
+    found = cka.distances(moments) | {"procrustes": procrustes.distance(moments)}
     if not comparable(moments, k_x, k_y):
         return found
     principal = moments.principal()

@@ -142,17 +142,23 @@ def rows(compared: Comparison) -> Iterator[dict]:
             " the width."
         )
     full = [len(side.variances) for side in principal]
-    sizes = {HEADLINE: kept, "cca_full": full, "google_mean98": kept}
-    same = {"sd": np.nan, "n": moments.tokens}
-    measured = list(compared.measured(partial(distances, k_x=kept[0], k_y=kept[1])))
-    for variant, value, without in measured:
-        k = dict(zip(("k_model", "k_reference"), sizes[variant], strict=True))
-        yield {"variant": variant, "value": value, "jackknife": without} | same | k
-    for variant in (HEADLINE, "cca_full"):
-        if variant in (name for name, *_ in measured):
-            k = dict(zip(("k_model", "k_reference"), sizes[variant], strict=True))
-            null = null_distance(moments.tokens, *sizes[variant])
-            yield {"variant": f"{variant}_null", "value": null, "jackknife": ()} | same | k
+    nulls = []
+    for variant, value, without in compared.measured(partial(distances, k_x=kept[0], k_y=kept[1])):
+        k_model, k_reference = full if variant == "cca_full" else kept
+        row = {
+            "variant": variant,
+            "value": value,
+            "jackknife": without,
+            "sd": np.nan,
+            "n": moments.tokens,
+            "k_model": k_model,
+            "k_reference": k_reference,
+        }
+        yield row
+        if variant != "google_mean98":
+            null = null_distance(moments.tokens, k_model, k_reference)
+            nulls.append(row | {"variant": f"{variant}_null", "value": null, "jackknife": ()})
+    yield from nulls
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from bertshift.naming import Model
 from bertshift.recipes import train_size
 from bertshift.requests import Request
 from bertshift.requests.runs import unique
-from demo_world import generate
+from demo_world.files import FILES
 
 WORLD = "results/world"
 # Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with
@@ -95,7 +95,7 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
     )
     if data["source"] == "world":
         files = [candidates[0] for candidates in splits.values()]
-        if not files or not set(files) <= set(generate.FILES):
+        if not files or not set(files) <= set(FILES):
             raise UserError(
                 f"the generated world has no '{name}'; set data.source to mirror or hub (scale:"
                 " small)."

@@ -9,7 +9,7 @@ from bertshift.replicates import pair_runs, runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
 from bertshift.requests.runs import files, replicates_of, table_inputs, unique
-from demo_world import generate
+from demo_world.files import FILES
 
 # The fewest probes of a pretrained model: their noise is in every difference to it.
 PARENT_SEEDS = 3
@@ -39,7 +39,7 @@ def edge_set(task: str, config: Mapping) -> Mapping:
 
 
 def generated(name: str, config: Mapping) -> bool:
-    return set(config["edge_sets"][name]["files"].values()) <= set(generate.FILES)
+    return set(config["edge_sets"][name]["files"].values()) <= set(FILES)
 
 
 def check_generated(config: Mapping) -> None:
