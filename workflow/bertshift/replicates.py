@@ -113,9 +113,10 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     (NOTHING_FROZEN), then layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4):
     the number of layers kept. `reinit` (BERT Goes to College, Figure 3): the first re-initialised
     layer, L + 1 for none; `reinitL11` (Figures 5 and 6): one head of layer
-    11. A letter at their end is the scheme, `p` the pooler as well, `o` the head's columns of the output projection as
-    well. `seeds`: the plain model with further seeds, as many as `sweeps.baseline_seeds`, shared
-    among the rows of its pretraining run. UserError for a layer that is not there.
+    11. A letter at their end is the scheme: `p` adds the pooler, `o` the head's columns of the
+    output projection. `seeds`: the plain model with further seeds, as many as
+    `sweeps.baseline_seeds`, shared among the rows of its pretraining run. UserError for a layer
+    that is not there.
     """
     model = run.model
     check_trained(model)

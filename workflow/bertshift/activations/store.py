@@ -3,18 +3,24 @@ memory map.
 
 Members, in this order (n examples, N real tokens, L layers, H heads, d width):
 
-    token_ids      [N] int32       special     [N] bool      segment  [N] uint8
-    char_start     [N] int32       char_end    [N] int32     span in the text of the token's segment; 0, 0 if special
-    example_offsets [n+1] int64    example i owns the tokens example_offsets[i] .. example_offsets[i+1]
-    map_offsets     [n+1] int64    cumulated squared lengths
-    example_ids     [n] unicode
-    word_offsets    [n+1] int64, word_first, word_last [W] int32: only where the stimuli are words; example i owns the
-                                   words word_offsets[i] .. word_offsets[i+1], each with its first and last token
-                                   counted from its example's first = 0, -1 where max_length cut it off
-    kept_tokens     [K] int64      only where the hidden states of a sample of tokens are stored: which, rising
-    hidden_00 .. hidden_LL         [N, d], or [K, d], float32 (or float16, see below), layer 0 is the embedding output
-    attention_01 .. attention_LL   [H * map_offsets[n]] float32, example after example, each [H, length, length];
-                                   absent where attention was not asked for
+    token_ids             [N] int32
+    special               [N] bool
+    segment               [N] uint8
+    char_start, char_end  [N] int32    span in the text of the token's segment; 0, 0 if special
+    example_offsets       [n+1] int64  example i owns tokens example_offsets[i] to [i+1]
+    map_offsets           [n+1] int64  cumulated squared lengths
+    example_ids           [n] unicode
+    word_offsets          [n+1] int64  example i owns words word_offsets[i] to [i+1]
+    word_first, word_last [W] int32    a word's tokens, counted from its example's first = 0; -1
+                                       where max_length cut them off
+    kept_tokens           [K] int64    the tokens that have hidden states, rising
+    hidden_00 .. hidden_LL             [N, d] or [K, d], float32 (or float16, see below); layer 0
+                                       is the embedding output
+    attention_01 .. attention_LL       [H * map_offsets[n]] float32, example after example, each
+                                       [H, length, length]
+
+Words are there only where the stimuli are words, `kept_tokens` only where a sample of tokens is
+stored, attention only where it was asked for.
 
 Both are float32 for what compares models, by measurement: relative error of a metric, worst layer,
 if they were stored in 16 bits instead (`benchmarks/storage_precision.py`: BERT-base with random

@@ -13,8 +13,8 @@ def _words(text: str) -> frozenset[str]:
 # Abbreviations by what they say of the full stop that follows them, without that full stop, in
 # lower case.
 NEVER_FINAL = _words("""
-    mr mrs ms dr prof rev fr st ste mt ft gen col lt maj capt cmdr adm sgt cpl pvt gov sen rep pres hon msgr
-    supt vs v cf viz approx est al ed eds trans e.g i.e
+    mr mrs ms dr prof rev fr st ste mt ft gen col lt maj capt cmdr adm sgt cpl pvt gov sen rep pres
+    hon msgr supt vs v cf viz approx est al ed eds trans e.g i.e
 """)
 NOT_FINAL_BEFORE_DIGIT = _words("""
     no nos fig figs p pp vol vols ch sec art op c ca b d r fl
@@ -23,8 +23,9 @@ NOT_FINAL_BEFORE_DIGIT = _words("""
 # Besides these, whatever has a full stop inside: U.S., a.m., Ph.D.
 FINAL_BEFORE_STARTER = _words("etc inc ltd corp co jr sr bros ave blvd rd")
 STARTERS = _words("""
-    The A An In On At It Its He She They We I You His Her Their This That These Those There When While After
-    Before However But And As For From By If Since Although Though Many Some Most Several During Both Other
+    The A An In On At It Its He She They We I You His Her Their This That These Those There When
+    While After Before However But And As For From By If Since Although Though Many Some
+    Most Several During Both Other
 """)
 
 BOUNDARY = re.compile(r"""(?P<mark>[.!?]+)["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z0-9À-Þ])""")

@@ -1,6 +1,7 @@
 """Sentences in which a predicate and its arguments are marked, one JSON object a line:
 
-    {"id": str, "text": str, "predicate": [s, e), "arguments": [{"span": [s, e), "role": str}, ...]}
+    {"id": str, "text": str, "predicate": [s, e),
+     "arguments": [{"span": [s, e), "role": str}, ...]}
 
 Spans are in characters. Beside the lines lies a sidecar that says what they were made from and
 what was left out.

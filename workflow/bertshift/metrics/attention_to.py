@@ -3,9 +3,10 @@ and 7).
 
 Of each example, layer and head:
 
-    received   m_j = 1/L sum_i A_ij   by all L queries, special tokens among them: the text's sum over queries,
-                                      normalised by length (figure 6)
-    from_cls   A_0j                   by the first token alone; not normalised, in spite of figure 7's caption
+    received   m_j = 1/L sum_i A_ij   by all L queries, special tokens among them: the text's sum
+                                      over queries, normalised by length (figure 6)
+    from_cls   A_0j                   by the first token alone; not normalised, in spite of figure
+                                      7's caption
 
 The value is the largest over the tokens j of a kind, as in the text and in the code behind the
 figures, and its mean is taken over the examples that have such a token. Kinds are roles: `cls` is

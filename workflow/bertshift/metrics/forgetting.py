@@ -1,7 +1,8 @@
 """What fine-tuning made a model forget: the loss of the pretrained head on the fine-tuned
 encoder.
 
-    loss = mean over hidden words w of -ln p(w),   forgotten = loss of the model - loss of its checkpoint
+    loss      = mean over hidden words w of -ln p(w)
+    forgotten = loss of the model - loss of its checkpoint
 
 where p is what the checkpoint's own head makes of the last layer, of either encoder. 15 % of a
 sentence's content tokens are hidden (Devlin et al. 2019, section 3.1), all of them by the mask. A

@@ -4,17 +4,21 @@ al. 2021; ReSi 2024).
 For every two runs of a pretraining run: distances of hidden states and of attention, on the same
 inputs,
 
-    rsa, cosine        1 - RSA of content tokens; 1 - cosine of attention maps, mean over inputs and heads
-    svcca, pwcca, cka, procrustes     of all tokens; PWCCA's is the mean of both sides' weights, CKA is debiased
-    js                 Jensen-Shannon divergence of attention in nats, mean over inputs, heads and queries
+    rsa          1 - RSA of content tokens
+    cosine       1 - cosine of attention maps, mean over inputs and heads
+    svcca, procrustes   of all tokens
+    pwcca        of all tokens, mean of both sides' weights
+    cka          of all tokens, debiased
+    js           Jensen-Shannon divergence of attention in nats, mean over inputs, heads, queries
 
 in the last layer and as the mean over layers 1 to the last; and differences in behaviour on the
 development set,
 
-    predictions        share of examples that are predicted otherwise; nothing for a regression
-    score              absolute difference of headline scores
-    outputs            Jensen-Shannon divergence of the classes' probabilities in nats, mean over examples; for a regression,
-                       whose output is one number, the mean absolute difference of outputs, which takes the place of both
+    predictions  share of examples that are predicted otherwise; nothing for a regression
+    score        absolute difference of headline scores
+    outputs      Jensen-Shannon divergence of the classes' probabilities in nats, mean over
+                 examples; for a regression, whose output is one number, the mean absolute
+                 difference of outputs, which takes the place of both
 """
 
 import shutil

@@ -1,8 +1,10 @@
 """Attention between predicates and their arguments (Kovaleva et al. 2019, section 4.2, figure
 3).
 
-    score(layer, head) = mean over sentences of the largest A[query, key] over pairs of a piece of an argument (in
-                         FrameNet: a core frame element) and a piece of the predicate (the frame-evoking word)
+    score(layer, head) = mean over sentences of the largest A[query, key]
+
+over pairs of a piece of an argument (in FrameNet: a core frame element) and a piece of the
+predicate (the frame-evoking word).
 
 Readings: "max_fe_to_lu", the text's, takes all pairs with the argument as query, as the figure
 does; "max_lu_to_fe" those with the predicate as query, of which the text speaks; "max_both" all of

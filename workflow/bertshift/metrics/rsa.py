@@ -5,7 +5,9 @@ The score is Pearson's correlation, over all pairs i < j of n tokens, of cos(x_i
 cos(y_i, y_j). Neither n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and N = n (n
 - 1) / 2 pairs,
 
-    sum cos = (|sum_i u_i|^2 - n) / 2,   sum cos^2 = (|U'U|_F^2 - n) / 2,   sum cos cos = (|U'V|_F^2 - n) / 2
+    sum cos     = (|sum_i u_i|^2 - n) / 2
+    sum cos^2   = (|U'U|_F^2 - n) / 2
+    sum cos cos = (|U'V|_F^2 - n) / 2
 
 so that d x d moments, additive over tokens, hold all of it. In float64: float32 moments lose up to
 1e-2.

@@ -4,10 +4,10 @@ section 4) need theirs?
 All of them are distances, 0 for hidden states that agree and, for unrelated ones, what
 `<variant>_null` says:
 
-    svcca       svcca99                          1 - mean canonical correlation, as in its own table
-    pwcca       pwcca_reference, pwcca_model     the same, weighted by what a correlation holds of that side
-    cka         cka_debiased, cka_biased         1 - linear CKA
-    procrustes  procrustes                       what is left after the best rotation
+    svcca       svcca99                       1 - mean canonical correlation, as in its own table
+    pwcca       pwcca_reference, pwcca_model  the same, weighted by what it holds of that side
+    cka         cka_debiased, cka_biased      1 - linear CKA
+    procrustes  procrustes                    what is left after the best rotation
 
 Tokens: all; content, without special and first tokens; cls, the first tokens; sep, the other
 special ones.

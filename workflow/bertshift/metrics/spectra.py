@@ -8,8 +8,9 @@ of W - W0:
     norm             |W - W0|_F / |W0|_F
     rank1, rank8     the share of the squared norm in the first 1 or 8 singular values
     effective_rank   exp(-sum p_i ln p_i) with p_i = s_i / sum s (Roy and Vetterli 2007, section 2)
-    intruders        of the 10 leading left singular vectors of W, how many have no |cosine| above 0.5 with any of W0's
-                     (Shuttleworth et al. 2024, "LoRA vs Full Fine-tuning: An Illusion of Equivalence", Algorithm 1)
+    intruders        of the 10 leading left singular vectors of W, how many have no |cosine| above
+                     0.5 with any of W0's (Shuttleworth et al. 2024, "LoRA vs Full Fine-tuning: An
+                     Illusion of Equivalence", Algorithm 1)
 """
 
 import sys

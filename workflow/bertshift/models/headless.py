@@ -18,7 +18,8 @@ from bertshift.replicates import runs_of
 
 # Names of what predicts words, in any family; a decoder's may be its embeddings alone.
 HEADS = re.compile(
-    r"(^|\.)(predictions|lm_head|lm_predictions|generator_predictions|vocab_transform|head|decoder)\."
+    r"(^|\.)(predictions|lm_head|lm_predictions|generator_predictions|vocab_transform|head"
+    r"|decoder)\."
 )
 
 

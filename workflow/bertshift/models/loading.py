@@ -79,7 +79,8 @@ WRAPPED = re.compile(r"^(module\.|_orig_mod\.)+|(?<=\.)_orig_mod\.")
 # Keys of config.json that say how a model hands out what it computes: by name, and for all tokens
 # at a time.
 HANDED_OUT = {"return_dict": True, "chunk_size_feed_forward": 0}
-UNUSED = 512  # rows of an embedding that no entry of the vocabulary has, or a hundredth: sizes are rounded up
+# Rows of an embedding that no entry of the vocabulary has, or a hundredth: sizes are rounded up.
+UNUSED = 512
 
 
 def load_config(folder: Path) -> PreTrainedConfig:

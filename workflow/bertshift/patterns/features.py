@@ -5,11 +5,11 @@ The paper's labels were given by hand to maps that were not published. The rule 
 thresholds were fixed before any share was seen. Of a map A of L tokens (query, key), S the special
 tokens and the first one:
 
-    v   sum of the three largest column means; columns of separators count, so shares of vertical maps and figure
-        6's weights of separators are not independent findings
+    v   sum of the three largest column means; columns of separators count, so shares of vertical
+        maps and figure 6's weights of separators are not independent findings
     d   mean over queries outside S of the weight on the query's own token and its two neighbours
-    b   mean over queries outside S of the weight on content of the query's own segment, minus that segment's share of
-        all content; 0 for single sentences
+    b   mean over queries outside S of the weight on content of the query's own segment, minus
+        that segment's share of all content; 0 for single sentences
 """
 
 import numpy as np

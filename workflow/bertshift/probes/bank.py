@@ -3,10 +3,11 @@
 One probe (Tenney et al. 2019; Merchant et al. 2020, section 4.1), for tokens of width d inside the
 spans of a target:
 
-    x = g * sum_l softmax(a)_l h_l             scalar mix of the encoder's layers        [n, d], dropout
-    z = x P + p                                projection, one for each span of a pair   [n, w]
-    s = sum_t softmax(z v)_t z_t               self-attentive pooling over the span      [T, w]
-    logits = LayerNorm(tanh([s1; s2] A + a)) C + c                                       [T, C], dropout before C
+    x = g * sum_l softmax(a)_l h_l        [n, d]  scalar mix of the encoder's layers, dropout
+    z = x P + p                           [n, w]  projection, one for each span of a pair
+    s = sum_t softmax(z v)_t z_t          [T, w]  self-attentive pooling over the span
+    y = LayerNorm(tanh([s1; s2] A + a))           dropout
+    logits = y C + c                      [T, C]
 
 A gather of hidden states, a batch's indices and each kernel's overhead then serve K probes: those
 of several variants, seeds and labellings. Nothing else is shared: what a probe becomes does not

@@ -5,7 +5,9 @@ has the sentences and the encoder.
 The training records are shuffled once and cut at t_1 < ... < t_m = R. The labels of [0, t_1) are
 sent by a uniform code, those of [t_i, t_i+1) by a fresh probe trained on [0, t_i):
 
-    L = n_1 log2 C + sum_i sum_targets -log2 p_i(label | span)        uniform = n log2 C        compression = uniform / L
+    L           = n_1 log2 C + sum_i sum_targets -log2 p_i(label | span)
+    uniform     = n log2 C
+    compression = uniform / L
 
 with n_1 targets in the first block, n in all, C labels. A target that may have several labels
 costs C Bernoulli codes, and C bits uniformly. Development data choose when a probe stops; they are

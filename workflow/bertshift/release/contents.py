@@ -129,8 +129,9 @@ def readme_of_tables(about: Mapping[str, str]) -> str:
     """Write the README of the archive of tables alone; `about` as for `crate.metadata`."""
     return f"""# {about["heading"]}: tables
 
-The tables that `{about["command"]}` made, with the blocks of inputs beside them, and `{RESOLVED}`. `make redraw ARCHIVE=FILE` draws
-the figures from them, decides the claims and makes the page. `sha256sum -c {SUMS}` checks them.
+The tables that `{about["command"]}` made, with the blocks of inputs beside them, and
+`{RESOLVED}`. `make redraw ARCHIVE=FILE` draws the figures from them, decides the claims and makes
+the page. `sha256sum -c {SUMS}` checks them.
 """
 
 
@@ -141,11 +142,13 @@ def readme(about: Mapping[str, str]) -> str:
 
 `{about["command"]}` made these results; the last was finished at {about["finished"]}.
 
-- **Look**: open `results/figures/index.html` in a browser. Beside each figure stand its numbers (`.tsv`) and its caption
-  (`.txt`); the tables that it was made from are in the other folders of `results/`.
+- **Look**: open `results/figures/index.html` in a browser. Beside each figure stand its numbers
+  (`.tsv`) and its caption (`.txt`); the tables that it was made from are in the other folders of
+  `results/`.
 - **Check**: `sha256sum -c {SUMS}`, in the folder where this is unpacked.
 - **Configuration**: `config/` as it was edited, `{RESOLVED}` complete.
-- **Make it again**: unpack this in a new folder, delete `results/`, call `make venv` and `. .venv/bin/activate`, and then the
-  command above. `make verify ARCHIVE=FILE`, with the file that this was unpacked from, says what came out otherwise.
+- **Make it again**: unpack this in a new folder, delete `results/`, call `make venv` and
+  `. .venv/bin/activate`, and then the command above. `make verify ARCHIVE=FILE`, with the file
+  that this was unpacked from, says what came out otherwise.
 - **Cite**: `CITATION.cff`.
 """

@@ -5,8 +5,10 @@ same B blocks of inputs: y_rb = mu + replicate_r + block_b + rest_rb. Seeds are 
 pretraining run. Variance components by the method of moments (Searle, Casella and McCulloch 1992,
 chapter 4):
 
-    Var(mean) = V_replicates + V_blocks - V_rest, at least the larger of the first two; V = MS / (R B)
-    interval  = mean +- t sqrt(Var),  t = (V_replicates t(R - 1) + V_blocks t(B - 1)) / (V_replicates + V_blocks)
+    V         = MS / (R B), of replicates, blocks or the rest
+    Var(mean) = V_replicates + V_blocks - V_rest, at least the larger of the first two
+    t         = (V_replicates t(R - 1) + V_blocks t(B - 1)) / (V_replicates + V_blocks)
+    interval  = mean +- t sqrt(Var)
 
 The interval of a number that has a range is taken on a scale without ends, and never leaves the
 range (`ranges`).

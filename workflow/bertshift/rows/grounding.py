@@ -4,7 +4,8 @@
 Of the n runs in a block there are n (n - 1) / 2 pairs, each with a distance d and a difference in
 behaviour b:
 
-    rho = Spearman's correlation of d and b over the pairs of a block; the mean over blocks, weighted by their pairs
+    rho = Spearman's correlation of d and b over the pairs of a block; the mean over blocks,
+          weighted by their pairs
     p   = the share of orders of the runs of b for which rho is as large (Mantel 1967)
 
 Ding et al. take p over pairs as if these were independent. Pairs that share a run are not, so
@@ -31,7 +32,8 @@ from bertshift.rows.significance import benjamini_hochberg
 from bertshift.rows.statistics import failures
 from bertshift.seeds import seed_from
 
-ORDERS = 10_000  # up to so many are enumerated; else p is from one fewer at random, and the order as it is
+# So many orders at most are enumerated; else p is from one fewer at random, and the order given.
+ORDERS = 10_000
 FEWEST = 3  # runs of a block: two have one pair, which has no rank
 EQUAL = 1e-9  # between sums of equal ranks in another order
 BEHAVIOURS = ["predictions", "score", "outputs"]

@@ -94,7 +94,8 @@ def label_of(model: str) -> str:
         both = named_in(model)
         first, second = map(Name.of, both)
         shared = first.explicit_base == second.explicit_base
-        return f"{label_of(str(replace(first, explicit_base='') if shared else first))}–{label_of(both[1])}"
+        short = replace(first, explicit_base="") if shared else first
+        return f"{label_of(str(short))}–{label_of(both[1])}"
     if null := null_of(model):
         return f"{label_of(model_of(model))}, {NULL_WORDS[null]}"
     name = Name.of(model)

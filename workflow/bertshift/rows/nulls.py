@@ -4,8 +4,9 @@
 (`models.noise`). Two nulls are made of their rows:
 
     mnli.noise     noise of the same size, as measured
-    mnli.matched   noise of the size at which the last layer changes as much as in `mnli`, by the same measure. It has
-                   no rows where no two sizes have the model's last layer between them.
+    mnli.matched   noise of the size at which the last layer changes as much as in `mnli`, by the
+                   same measure. It has no rows where no two sizes have the model's last layer
+                   between them.
 
 With c(m, l) the measure of layer l under noise of size m, mean over draws, and v(l) the model's,
 for the last layer L and neighbouring sizes a < b with v(L) between c(a, L) and c(b, L):

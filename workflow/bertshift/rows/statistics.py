@@ -11,7 +11,7 @@ from bertshift.rows import blocks, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import estimate
 
-POINTS = 100  # of a score from 0 to 1, the unit in which papers print accuracy, F1 and attachment scores
+POINTS = 100  # of a score from 0 to 1, in which papers print accuracy, F1, attachment scores
 # The beginning of a replicate's name, and the unit that it is.
 UNITS = {
     "init": "pretraining run",

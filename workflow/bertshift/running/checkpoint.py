@@ -51,7 +51,7 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
     try:
         saved = _read(path)
         found, state = saved["fingerprint"], saved["state"]
-    except Exception as error:  # noqa: BLE001 (a damaged file makes torch.load raise almost anything)
+    except Exception as error:  # noqa: BLE001 (a damaged file: torch.load raises anything)
         print(
             f"{path} cannot be read ({type(error).__name__}): starting again from step 0.",
             file=sys.stderr,

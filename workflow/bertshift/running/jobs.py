@@ -123,8 +123,8 @@ def _go_online(downloads: bool) -> None:
 @contextmanager
 def job(snakemake, downloads: bool = False) -> Iterator[dict]:
     """Run the body of every script, which gets the rule's settings, inside what a job needs:
-    threads, a GPU for rules that ask for one, log without secrets, no downloads unless it is to download,
-    and errors as one sentence. What the job took is written beside its log.
+    threads, a GPU for rules that ask for one, a log without secrets, no downloads unless it is to
+    download, and errors as one sentence. What the job took is written beside its log.
 
     Where there is a server for warm starts, a fork of it runs the script instead, and this does
     not return. Enter it before numpy, torch, matplotlib or a library of the hub is imported: they

@@ -102,7 +102,7 @@ def import_library() -> None:
     for module in pkgutil.walk_packages(bertshift.__path__, "bertshift."):
         importlib.import_module(module.name)
     gc.enable()
-    gc.freeze()  # or the first collection in each fork writes to, and so copies, all that is imported
+    gc.freeze()  # else the first collection in each fork copies all that is imported
 
 
 def serve(listener: socket.socket, driver: int) -> None:

@@ -74,8 +74,10 @@ class Claim:
     bounds: ranges.Range = ranges.ANY
     strict: bool = True
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
-    shared: bool = False  # True of a number over all replicates that is the same whatever these are, as of one classifier
-    inputs: bool = True  # False of a value that jumps, or is compared with one that is not known without each block of inputs
+    # a number over all replicates that is the same whatever these are, as of one classifier
+    shared: bool = False
+    # not so of a value that jumps, or is compared with one that is not known without each block
+    inputs: bool = True
     case: str = ""
     # the same number, calculated from the paper's own figure
     published: Callable[[Mapping], str] | None = None
@@ -166,9 +168,10 @@ class Claims:
 
         `number` takes the evidence, or what `of` reads from it, then the words of the case. A text
         is a case of one word. `of` takes the words too, and so do `printed` and `published`, which
-        take the paper's file in place of the evidence. The paper's number is that of the same function on what `printed` reads, in
-        this `form`, or the text that `published` gives. Without either it is what the file says
-        under the claim's `published`, for all cases or by case.
+        take the paper's file in place of the evidence. The paper's number is that of the same
+        function on what `printed` reads, in this `form`, or the text that `published` gives.
+        Without either it is what the file says under the claim's `published`, for all cases or by
+        case.
         """
 
         def ours(evidence, words):

@@ -69,14 +69,13 @@ def prepare_edges(
         irregular[split]["records without targets"] = len(splits[split].records) - len(filled)
         write_jsonl(directory / f"{split}.jsonl", filled)
     shape = TASKS[spec["task"]]
+    names = ",".join(str(path.relative_to(root)) for path in files.values())
     sidecar = {
         "name": name,
         **{key: spec[key] for key in ("task", "format")},
         "licence": spec.get("licence", NOT_STATED),
         "origin": origin,
-        "source": (
-            f"{'download' if origin == HUB else origin}:{','.join(str(path.relative_to(root)) for path in files.values())}"
-        ),
+        "source": f"{'download' if origin == HUB else origin}:{names}",
         "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
         "spans": shape.spans,
         "multilabel": shape.multilabel,

@@ -120,12 +120,13 @@ def _of(table: pd.DataFrame, task: str) -> pd.DataFrame:
 def _title(task: str, rows: pd.DataFrame) -> str:
     """Write the title of a task: `MNLI, accuracy in points: 83.9 (full), 83.1 (LoRA, rank 8)`."""
     scores = rows[rows["panel"] == "score"]
-    name = labelling.SCORES.get(scores["variant"].iloc[0], scores["variant"].iloc[0])
-    each = ", ".join(
-        f"{row.value:.1f}"
-        f" ({way_of(row.series)}{', failed' * bool(style.mark_of(scores[scores['series'] == row.series]))})"
-        for row in scores.itertuples()
-    )
+    variant = scores["variant"].iloc[0]
+    name = labelling.SCORES.get(variant, variant)
+    parts = []
+    for series, own in scores.groupby("series", sort=False):
+        failed = ", failed" if style.mark_of(own) else ""
+        parts += [f"{value:.1f} ({way_of(series)}{failed})" for value in own["value"]]
+    each = ", ".join(parts)
     return f"{labelling.label_of(task)}, {name} in points: {each}"
 
 

@@ -163,11 +163,11 @@ def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, d
         axes.plot(point.position, point.value, linestyle="", zorder=5, **BESIDE["paper"])
     ticks = [*range(1, depth + 1, 1 if depth < 10 else 2 if depth <= 12 else 4), depth + 1]
     axes.set_xticks(ticks, [*ticks[:-1], "none"])
-    score = ours["score"].iloc[0]
+    model, score = ours[["panel", "score"]].iloc[0]
     axes.set(
         xlim=(0.6, depth + 1.6),
         xlabel="first re-initialised layer k",
-        title=f"{labelling.label_of(ours['panel'].iloc[0])} ({labelling.SCORES.get(score, score)})",
+        title=f"{labelling.label_of(model)} ({labelling.SCORES.get(score, score)})",
     )
 
 

@@ -161,7 +161,8 @@ def _pretrained(table: pd.DataFrame) -> str:
     if panels.NOT_COMPARABLE in found.values():
         return ""
     each = ", ".join(f"{word} {r}" for word, r in found.items())
-    return f"{labelling.label_of(panel)} before, against the panels of the paper's repository: {each}."
+    name = labelling.label_of(panel)
+    return f"{name} before, against the panels of the paper's repository: {each}."
 
 
 def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
