@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from bertshift.measures.registry import METRICS
+from bertshift.measures import METRICS
 
 
 @pytest.fixture
@@ -74,9 +74,7 @@ def test_a_new_metric_and_a_newer_environment_rerun_nothing(project):
     )
     before = environment.read_text()
     environment.write_text(before + "      - another==1.0\n")
-    record.write_text(
-        "from bertshift.measures.metric import Metric\n\nMETRIC = Metric(module='svcca')\n"
-    )
+    record.write_text("from bertshift.measures import Metric\n\nMETRIC = Metric(module='svcca')\n")
     try:
         assert not rules(project.reruns("figures/all")) - {"figures/all"}
     finally:

@@ -13,7 +13,7 @@ from bertshift.activations.sampling import sampled
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.figures.numbers import stack
-from bertshift.measures.metric import Metric
+from bertshift.measures import Metric
 from bertshift.metrics import (
     cka,
     cosine,

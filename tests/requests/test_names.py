@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
-from bertshift.measures.registry import OF_DUMPS
+from bertshift.measures import OF_DUMPS
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
 from bertshift.probes.settings import ProbeSettings

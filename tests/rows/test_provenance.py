@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from bertshift.files import write_json
-from bertshift.metrics.comparing import metric_table
+from bertshift.metrics.pairs import metric_table
 from bertshift.rows.provenance import probe_table
 
 ROW = {"variant": "nats", "layer": 1, "ref_layer": 1, "head": 0, "value": 0.5, "sd": 0.1, "n": 10}

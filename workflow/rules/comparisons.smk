@@ -1,6 +1,6 @@
 from functools import partial
 
-from bertshift.measures.registry import OF_DUMPS
+from bertshift.measures import OF_DUMPS
 from bertshift.requests import comparing, forgetting, grounding
 
 # Compute a metric of two models, for every pair of their replicates. One job does one pair of models.

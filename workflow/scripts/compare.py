@@ -6,13 +6,12 @@ with job(snakemake) as settings:
     from pathlib import Path
 
     from bertshift.files import read_json, read_jsonl
-    from bertshift.metrics.comparing import metric_table, model_folders
+    from bertshift.metrics.pairs import metric_table, model_folders
     from bertshift.rows.blocks import write_with_blocks
 
     # Not by the rule's name: another workflow that uses this one may change it.
     metric, inputs = Path(snakemake.output[0]).parent.name, snakemake.input
-    # What the metric's line of the registry asks for; the registry itself has all metrics', so no
-    # job imports it.
+    # What the metric's record asks for.
     given = {"tokens": settings["tokens"]} if settings["tokens"] else {}
     if settings["folders"]:
         given["folders"] = model_folders(settings, inputs)

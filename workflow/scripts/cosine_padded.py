@@ -4,7 +4,7 @@ with job(snakemake) as settings:
     from bertshift.data.examples import sample
     from bertshift.files import read_jsonl
     from bertshift.metrics import cosine_padded
-    from bertshift.metrics.comparing import comparisons
+    from bertshift.metrics.pairs import comparisons
     from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import compared
 

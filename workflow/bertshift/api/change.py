@@ -11,7 +11,7 @@ import pandas as pd
 from bertshift.api.measures import MEASURES
 from bertshift.errors import UserError
 from bertshift.files import write_text, write_tsv
-from bertshift.measures.metric import ANY, CORRELATION, Shown
+from bertshift.measures import ANY, CORRELATION, Shown
 from bertshift.naming import seed_and_draw
 from bertshift.rows import ranges, statistics
 

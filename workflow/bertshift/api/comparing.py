@@ -34,7 +34,7 @@ from bertshift.api.texts import (
     tokens_of,
 )
 from bertshift.errors import UserError
-from bertshift.measures.metric import Shown
+from bertshift.measures import Shown
 from bertshift.metrics.hidden_states import FEWEST
 from bertshift.metrics.pairs import Pair
 from bertshift.models.family import longest_input

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from bertshift.errors import UserError
-from bertshift.measures.metric import Metric, Shown
-from bertshift.measures.registry import METRICS
+from bertshift.measures import METRICS, Metric, Shown
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bertshift.activations.sampling import is_special_or_first, sample_tokens
 from bertshift.errors import UserError
-from bertshift.measures.metric import Shown
+from bertshift.measures import Shown
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, token_blocks
 
 VARIANT = "content"

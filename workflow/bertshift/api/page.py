@@ -5,7 +5,7 @@ import pandas as pd
 from bertshift.api.change import NOISE, Change, with_ranges
 from bertshift.api.drawing import PAGE, need
 from bertshift.api.measures import MEASURES
-from bertshift.measures.metric import Metric
+from bertshift.measures import Metric
 from bertshift.naming import pair_name
 
 

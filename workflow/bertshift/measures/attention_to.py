@@ -1,4 +1,4 @@
-from bertshift.measures.metric import POSITIVE, SHARE, Metric
+from bertshift.measures import POSITIVE, SHARE, Metric
 
 METRIC = Metric(
     module="attention_to",

@@ -1,4 +1,4 @@
-from bertshift.measures.metric import Metric
+from bertshift.measures import Metric
 
 # Its rows are of the metric `cosine`.
 METRIC = Metric(reads="inputs", by_heads=True)

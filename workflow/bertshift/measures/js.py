@@ -1,4 +1,4 @@
-from bertshift.measures.metric import NATS, SHARE, Metric, Shown
+from bertshift.measures import NATS, SHARE, Metric, Shown
 
 METRIC = Metric(
     module="jensen_shannon",

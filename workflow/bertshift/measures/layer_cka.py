@@ -1,4 +1,4 @@
-from bertshift.measures.metric import CORRELATION, Metric, Shown
+from bertshift.measures import CORRELATION, Metric, Shown
 
 METRIC = Metric(
     module="layer_cka",

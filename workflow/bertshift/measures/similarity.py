@@ -1,4 +1,4 @@
-from bertshift.measures.metric import SHARE, Metric, Shown
+from bertshift.measures import SHARE, Metric, Shown
 
 
 def _content(name: str, title: str) -> Shown:

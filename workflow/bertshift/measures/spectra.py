@@ -1,4 +1,4 @@
-from bertshift.measures.metric import POSITIVE, SHARE, Metric, Shown
+from bertshift.measures import POSITIVE, SHARE, Metric, Shown
 
 METRIC = Metric(
     reads="weights",

@@ -1,4 +1,4 @@
-from bertshift.measures.metric import SHARE, Metric, Shown
+from bertshift.measures import SHARE, Metric, Shown
 
 METRIC = Metric(
     module="svcca",

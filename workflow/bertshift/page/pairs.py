@@ -7,8 +7,7 @@ from pathlib import PurePath
 import pandas as pd
 
 from bertshift.figures import numbers
-from bertshift.measures.metric import Metric, Shown
-from bertshift.measures.registry import METRICS
+from bertshift.measures import METRICS, Metric, Shown
 from bertshift.naming import Name, is_of_noise, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics

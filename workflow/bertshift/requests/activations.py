@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from bertshift.errors import UserError
-from bertshift.measures.metric import SAMPLED_TOKENS
+from bertshift.measures import SAMPLED_TOKENS
 from bertshift.naming import Run, parse_model
 from bertshift.replicates import runs_of
 from bertshift.requests import Request

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
-from bertshift.measures.registry import METRICS, OF_DUMPS
+from bertshift.measures import METRICS, OF_DUMPS
 from bertshift.naming import Model, Run, parse_comparison
 from bertshift.replicates import pair_runs
 from bertshift.requests import Request

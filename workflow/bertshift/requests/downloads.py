@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.measures.registry import METRICS
+from bertshift.measures import METRICS
 from bertshift.naming import Model, Name, named_in, parse_model
 from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
-from bertshift.measures.registry import METRICS
+from bertshift.measures import METRICS
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
 from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, after_and_before

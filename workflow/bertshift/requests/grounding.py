@@ -4,7 +4,7 @@ model>.tsv`."""
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
-from bertshift.measures.registry import METRICS
+from bertshift.measures import METRICS
 from bertshift.naming import Model, Run, parse_model
 from bertshift.recipes import task_settings
 from bertshift.replicates import check_trained, runs_of

@@ -102,7 +102,7 @@ def of_two_models(
 def compared(
     table: pd.DataFrame, settings: Mapping, inputs: Inputs, used: int | None = None
 ) -> pd.DataFrame:
-    """Add provenance to rows of `metrics.comparing.comparisons`. `inputs` has the files of
+    """Add provenance to rows of `metrics.pairs.comparisons`. `inputs` has the files of
     `metric_table` there but the activations.
 
     `used`: how many of each stimulus's inputs, if not all.

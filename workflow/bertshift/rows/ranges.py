@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from bertshift import measures
 from bertshift.errors import UserError
-from bertshift.measures import registry
-from bertshift.measures.metric import ANY, CORRELATION, POSITIVE, SHARE, Range
+from bertshift.measures import ANY, CORRELATION, POSITIVE, SHARE, Range
 
 ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
 # In memory, a column with the number of examples that `value` is a share of, or NaN.
@@ -68,7 +68,7 @@ SCORED = [
 # By the column `metric`, or this and a word of one of KINDS: every metric that a table may have.
 # Those of metrics of two models stand in their records.
 RANGES: Mapping[str, Range] = {
-    **registry.RANGES,
+    **measures.RANGES,
     **SCORES,
     **{f"{metric} {score}": bounds for metric in SCORED for score, bounds in SCORES.items()},
     "edge_probe": SHARE,
