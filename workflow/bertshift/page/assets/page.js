@@ -88,7 +88,7 @@ function popovers() {
     ["wnli+cola", "fine-tuned on WNLI, then on CoLA"], ["mnli_vs_base", "two models, compared"], ...data.variants];
   return Object.entries(TERMS).map(([key, [title, words]]) => h("div", { popover: true, id: `term-${key}` },
     h("h3", {}, title), h("p", { style: "margin:.4rem 0 0" }, words ??
-      "A model is named by how it came to be. What follows a point is how it departs from plain fine-tuning; layers and heads count from 1."),
+      "A name describes how a model was trained. What follows a point is how it departs from plain fine-tuning; layers and heads count from 1."),
     words ? null : h("table", {}, h("tbody", {}, rows.map(([name, does]) => h("tr", {}, h("td", {}, h("code", {}, name)), h("td", {}, does)))))));
 }
 
@@ -354,7 +354,7 @@ function claimsPage(query) {
     h("h1", { tabindex: "-1" }, "Claims"),
     h("p", { class: "wide" }, "Every statement that was put to the test. Behind a number of ours stands its interval in ", term("brackets", "brackets"), ", and how many ",
       term("replicate", "replicates"), " it has. In the names of claims, ", term("crop", "crop"), " and ", term("crop", "padded"), " are two kinds of attention maps. ",
-      "The ", term("model", "name"), " of a model says how it came to be."),
+      "The ", term("model", "name"), " of a model describes how it was trained."),
     worldNote(), verdictButtons(query, drawRows), filters(query, drawRows),
     besideNoise(data.claims),
     h("p", { class: "soft small" }, "Claims that hold also after ", term("corrected", "correction"), " for their number: ",
