@@ -5,6 +5,8 @@ import os
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, TINY
@@ -99,6 +101,10 @@ def test_real_figures_and_claims_are_what_the_program_draws_today(tmp_path):
             for folder in (REAL, tmp_path / "drawn")
         )
         assert there == here, name
+        there, here = (plt.imread(folder / f"{name}.png") for folder in (REAL, tmp_path / "drawn"))
+        # What is kept has a palette of 256 colours, so single pixels differ by up to a third.
+        other = np.abs(there - here).max(axis=-1) > 0.5
+        assert other.mean() < 1e-3, name
 
 
 def test_verdicts_of_the_findings_are_those_of_the_claims():
