@@ -1,5 +1,5 @@
 """Kovaleva et al. 2019, Revealing the dark secrets of BERT: its figures and the tables that each
-one reads."""
+figure reads."""
 
 from collections.abc import Mapping
 
@@ -7,18 +7,15 @@ from bertshift.papers.figure import Figure
 from bertshift.papers.tables import beside_noise, both, each, plain
 
 
-def _by_start(wanted: Mapping) -> list[str]:
+def _name_tables_by_start(wanted: Mapping) -> list[str]:
     """Name the tables of each model's scores, of the same model's from random weights, and of its
     start as it is."""
-    return [
-        path
-        for model in plain(wanted)
-        for path in (
-            f"results/scores/{model}.tsv",
-            f"results/scores/{model.plus('random')}.tsv",
-            f"results/frozen/{model}.tsv",
-        )
-    ]
+    paths = []
+    for model in plain(wanted):
+        paths.append(f"results/scores/{model}.tsv")
+        paths.append(f"results/scores/{model.plus('random')}.tsv")
+        paths.append(f"results/frozen/{model}.tsv")
+    return paths
 
 
 _COSINE = each("results/cosine/{model}_vs_{reference}.tsv")
@@ -37,7 +34,7 @@ NAME = "Kovaleva et al. 2019"
 FIGURES = {
     "table1": Figure(
         "Scores by initialisation",
-        _by_start,
+        _name_tables_by_start,
         "Scores on the development sets, in points, by how the encoder starts. The pretrained"
         " encoder as it is stands under heads that were never trained and under linear probes. The"
         " fine-tuned encoder begins with random weights or with the pretrained ones. The majority"

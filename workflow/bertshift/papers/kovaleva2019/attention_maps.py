@@ -1,6 +1,7 @@
 """Attention maps: typical ones of five classes, the share of each class, all of one input (Figures
 1, 2 and 10)."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,23 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from bertshift.figures import grids, layers, numbers, style
-from bertshift.papers.kovaleva2019.panels import colour_bar, papers
+from bertshift.papers.kovaleva2019.panels import colour_bar, published_panels
 from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.scores import ANSWERS
 from bertshift.rows import labelling, statistics
 
-COLUMNS = [
-    "panel",
-    "pattern",
-    "layer",
-    "head",
-    "example",
-    "length",
-    "tokens",
-    "special",
-    "weights",
-    *numbers.VALUES,
-]
+MAP = ["panel", "pattern", "layer", "head", "example", "length", "tokens", "special", "weights"]
+COLUMNS = [*MAP, *numbers.VALUES]
 LABELS = {
     "vertical": "Vertical",
     "diagonal": "Diagonal",
@@ -53,18 +44,18 @@ TYPICAL, ALL = "Reds", "Oranges"  # the paper's own
 ACROSS = 2
 
 
-def rows_of(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
-    """Stack every map of a variant, one row each; `panel` is its model, `value` how sure the
-    classifier is of `pattern`."""
+def select_maps(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
+    """Stack every map of a variant, one row each; `panel` is its model, `value` the classifier's
+    probability of `pattern`."""
     rows = numbers.rows_of(inputs, "pattern_map")
-    return rows[rows["variant"] == variant].assign(panel=lambda rows: rows["model"])
+    rows = rows[rows["variant"] == variant]
+    return rows.assign(panel=rows["model"])
 
 
-def drawn(rows: pd.DataFrame) -> pd.DataFrame:
-    """Make the table of a figure of single maps: nothing is averaged."""
-    by = [column for column in COLUMNS if column not in numbers.VALUES]
-    one_by_one = numbers.means(rows, [*by, "init", "seed"], ["panel"]).assign(unit="map")
-    return numbers.join(one_by_one, columns=COLUMNS).astype({"length": int})
+def tabulate_maps(maps: pd.DataFrame) -> pd.DataFrame:
+    """Make the table of a figure of single maps, without averages."""
+    rows = numbers.means(maps, [*MAP, "init", "seed"], ["panel"]).assign(unit="map")
+    return numbers.join(rows, columns=COLUMNS).astype({"length": int})
 
 
 def matrix_of(row) -> np.ndarray:
@@ -73,25 +64,24 @@ def matrix_of(row) -> np.ndarray:
 
 
 def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw for each class the map that the classifier is surest of, among all models and
-    replicates: five side by side, each with a scale of its own."""
-    rows = rows_of(inputs, "most_confident")
-    bad = statistics.failures(rows)
-    rows = rows if bad.all() else rows[~bad]
-    table = drawn(
-        rows.sort_values("value", ascending=False, kind="stable").drop_duplicates("pattern")
-    )
-    table = table.sort_values(
-        "pattern", key=lambda column: column.map(CLASSES.index), ignore_index=True
-    )
+    """Draw five maps side by side, each with its own scale: for each class the map with the
+    highest probability among all models and replicates."""
+    maps = select_maps(inputs, "most_confident")
+    failed = statistics.failures(maps)
+    if not failed.all():
+        maps = maps[~failed]
+    maps = maps.sort_values("value", ascending=False, kind="stable").drop_duplicates("pattern")
+    table = tabulate_maps(maps)
+    table = table.sort_values("pattern", key=lambda names: names.map(CLASSES.index))
+    table = table.reset_index(drop=True)
     figure, [line] = style.grid(1.95, columns=len(CLASSES))
     for axes, row in zip(line, table.itertuples(), strict=True):
         axes.set_title(LABELS[row.pattern], pad=4)
-        _map(axes, row)
+        _draw_map(axes, row)
     return style.captioned(figure, table)
 
 
-def _map(axes: Axes, row) -> None:
+def _draw_map(axes: Axes, row) -> None:
     axes.grid(False)
     axes.imshow(matrix_of(row), TYPICAL, vmin=0, interpolation="nearest")
     special = [int(position) - 1 for position in str(row.special).split()]
@@ -101,8 +91,8 @@ def _map(axes: Axes, row) -> None:
     axes.set_yticks(special, words)
     axes.tick_params(length=1.5, pad=1)
     axes.tick_params(axis="x", pad=3.5)  # clear of the lowest name at the left
-    place = f"{labelling.label_of(row.panel)}, L{row.layer}H{row.head}"
-    axes.set_xlabel(f"{place}\np = {row.value:.2f}")
+    head = f"{labelling.label_of(row.panel)}, L{row.layer}H{row.head}"
+    axes.set_xlabel(f"{head}\np = {row.value:.2f}")
 
 
 def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
@@ -111,7 +101,7 @@ def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.D
     ours = numbers.means(rows, ["model", "variant", "pattern"], ["model"])
     parts = [ours.rename(columns={"model": "panel", "variant": "series"})]
     entry = published["figure2"]
-    for model, shares in papers(published, "figure2", ours["model"].unique(), "rows"):
+    for model, shares in published_panels(published, "figure2", ours["model"].unique(), "rows"):
         facts = {"panel": model, "series": PAPER, "pattern": entry["columns"], "value": shares}
         parts.append(numbers.published(entry, published["paper"], **facts))
     return numbers.join(*parts, columns=SHARES)
@@ -125,54 +115,51 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     heights = [3.3, 0.55 + 0.2 * len(panels), 0.2]
     figure = style.blank(sum(heights))
     grid = figure.add_gridspec(3, len(LABELS), height_ratios=heights)
-    _bars(figure.add_subplot(grid[0, :]), table, panels)
-    for column, pattern in enumerate(LABELS):
+    _draw_bars(figure.add_subplot(grid[0, :]), table, panels)
+    for column, (pattern, label) in enumerate(LABELS.items()):
         axes = figure.add_subplot(grid[1, column])
-        _intervals(axes, table[table["pattern"] == pattern], panels)
-        axes.set_title(LABELS[pattern], pad=3, fontsize=7.5)
+        _draw_intervals(axes, table[table["pattern"] == pattern], panels)
+        axes.set_title(label, pad=3, fontsize=7.5)
         axes.tick_params(labelleft=column == 0)
     handles, labels = axes.get_legend_handles_labels()
     below = figure.add_subplot(grid[2, :])
     below.axis("off")
     below.legend(handles, labels, loc="center", ncols=len(MARKS), borderaxespad=0)
-    one = next(iter(inputs.values())).iloc[0]
-    macro, weighted = (
-        [f"{one[f'f1_{mean}_{answer}']:.2f}" for answer in ANSWERS]
-        for mean in ("macro", "weighted")
-    )
-    told = (
-        f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input,"
-        f" {macro[1]} ({weighted[1]}) on maps that it was trained on. Of {one['labels']} labels"
-        f" {one['labels_by_person']} are a person's, the rest are the rule's."
-    )
+    first_table = next(iter(inputs.values()))
+    classifier = _describe_classifier(first_table.iloc[0])
     rescaled = (
         ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text;"
         f" its F1, on maps labelled by hand, is {published['figure2']['printed']['classifier_f1']}"
     )
-    return style.captioned(
-        figure, table, told, numbers.cited(published, "figure2", table, rescaled)
+    cited = numbers.cited(published, "figure2", table, rescaled)
+    return style.captioned(figure, table, classifier, cited)
+
+
+def _describe_classifier(row: pd.Series) -> str:
+    """Write the F1 of the classifier and the origin of its labels; all rows have the same."""
+    macro = [f"{row[f'f1_macro_{answer}']:.2f}" for answer in ANSWERS]
+    weighted = [f"{row[f'f1_weighted_{answer}']:.2f}" for answer in ANSWERS]
+    return (
+        f"Classifier: macro F1 {macro[0]} (weighted {weighted[0]}) in a cross-validation by input,"
+        f" {macro[1]} ({weighted[1]}) on maps that it was trained on. Of {row['labels']} labels"
+        f" {row['labels_by_person']} are a person's, the rest are the rule's."
     )
 
 
-def _bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
+def _draw_bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
     """Draw one stack of classes for each of BARS, side by side for each task."""
-    shares = table[table["series"].isin(list(BARS))]
-    shares = shares.set_index(["panel", "series", "pattern"])["value"].unstack()
-    drawn = [name for name in BARS if name in shares.index.levels[1]]
-    width = 0.86 / len(drawn)
-    middle = (len(drawn) - 1) / 2
-    x = np.array(
-        [
-            panels.index(panel) + (drawn.index(name) - middle) * width
-            for panel, name in shares.index
-        ]
-    )
-    feet = np.zeros(len(x))
+    bars = table[table["series"].isin(list(BARS))]
+    shares = bars.set_index(["panel", "series", "pattern"])["value"].unstack()
+    series = [name for name in BARS if name in shares.index.levels[1]]
+    width = 0.86 / len(series)
+    middle = (len(series) - 1) / 2
+    offsets = {name: (place - middle) * width for place, name in enumerate(series)}
+    x = np.array([panels.index(panel) + offsets[name] for panel, name in shares.index])
+    bottom = np.zeros(len(x))
     for pattern, colour in COLOURS.items():
-        axes.bar(
-            x, shares[pattern], 0.9 * width, feet, color=colour, edgecolor="white", linewidth=0.4
-        )
-        feet += shares[pattern]
+        look = {"color": colour, "edgecolor": "white", "linewidth": 0.4}
+        axes.bar(x, shares[pattern], 0.9 * width, bottom, **look)
+        bottom += shares[pattern]
     axes.grid(False)
     axes.set(xlim=(-0.55, len(panels) - 0.45), ylim=(0, 100), ylabel="% of maps")
     axes.set_xticks(x, [BARS[name] for _, name in shares.index], rotation=90)
@@ -186,23 +173,19 @@ def _bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=len(LABELS), handlelength=1)
 
 
-def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
+def _draw_intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
     """Draw one class: a line of marks for each task."""
-    apart = 0.8 / len(MARKS)
-    for place, (series, (label, look)) in enumerate(MARKS.items()):
-        own = rows[rows["series"] == series]
-        y = (
-            np.array([panels.index(panel) for panel in own["panel"]])
-            + (place - (len(MARKS) - 1) / 2) * apart
-        )
-        layers.bars(axes, y, own, color="#888888", linewidth=1, zorder=1)
-        look = {
-            "color": COLOURS[rows["pattern"].iloc[0]],
-            "markersize": 3.5,
-            "markeredgewidth": 0.6,
-        } | look
-        if len(own):
-            axes.plot(own["value"], y, linestyle="none", label=label, **look)
+    distance = 0.8 / len(MARKS)
+    middle = (len(MARKS) - 1) / 2
+    colour = COLOURS[rows["pattern"].iloc[0]]
+    for order, (series, (label, mark)) in enumerate(MARKS.items()):
+        shares = rows[rows["series"] == series]
+        lines = np.array([panels.index(panel) for panel in shares["panel"]])
+        y = lines + (order - middle) * distance
+        layers.bars(axes, y, shares, color="#888888", linewidth=1, zorder=1)
+        look = {"color": colour, "markersize": 3.5, "markeredgewidth": 0.6} | mark
+        if len(shares):
+            axes.plot(shares["value"], y, linestyle="none", label=label, **look)
     axes.set(ylim=(len(panels) - 0.5, -0.5), xlabel="%")
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
     axes.set_yticks(range(len(panels)), list(map(labelling.label_of, panels)))
@@ -210,41 +193,42 @@ def _intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
 
 
 def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw all maps of one input a model, of its first replicate: a grid of layers x heads, all on
-    one scale."""
-    table = drawn(rows_of(inputs, "one_input"))
+    """Draw all maps of one input for each model, from its first replicate: a grid of layers x
+    heads, all on one scale."""
+    table = tabulate_maps(select_maps(inputs, "one_input"))
     models = list(table.groupby("panel", sort=False))
-    down = -(-len(models) // ACROSS)
+    lines = math.ceil(len(models) / ACROSS)
     height = 0.5 + 3 * table["layer"].max() / table["head"].max()  # the cells are squares
-    figure, grid = style.grid(height * down, down, ACROSS)
-    norm = Normalize(0, max(matrix_of(row).max() for row in table.itertuples()))
-    for axes, (model, rows) in zip(grid.flat, models):
-        _mosaic(axes, rows, norm)
-        first = rows.iloc[0]
-        axes.set_title(
-            f"{labelling.label_of(model)}, {first['example']} ({first['length']} tokens)", pad=4
-        )
+    figure, grid = style.grid(height * lines, lines, ACROSS)
+    largest = max(matrix_of(row).max() for row in table.itertuples())
+    norm = Normalize(0, largest)
+    for axes, (model, maps) in zip(grid.flat, models):
+        _draw_mosaic(axes, maps, norm)
+        first = maps.iloc[0]
+        label = labelling.label_of(model)
+        axes.set_title(f"{label}, {first['example']} ({first['length']} tokens)", pad=4)
     for axes in grid.flat[len(models) :]:
         axes.axis("off")
     colour_bar(grid, norm, ALL, aspect=20, fraction=0.02, pad=0.01, label="attention")
     return style.captioned(figure, table)
 
 
-def _mosaic(axes: Axes, rows: pd.DataFrame, norm: Normalize) -> None:
+def _draw_mosaic(axes: Axes, maps: pd.DataFrame, norm: Normalize) -> None:
     """Draw all maps in one image, a gap between them; layer 1 on top."""
-    depth, heads, length = rows["layer"].max(), rows["head"].max(), rows["length"].iloc[0]
+    depth, heads, length = maps["layer"].max(), maps["head"].max(), maps["length"].iloc[0]
     gap = max(1, length // 12)
     step = length + gap
     image = np.full((depth * step - gap, heads * step - gap), np.nan)
-    for row in rows.itertuples():
-        top, left = (row.layer - 1) * step, (row.head - 1) * step
+    for row in maps.itertuples():
+        top = (row.layer - 1) * step
+        left = (row.head - 1) * step
         image[top : top + length, left : left + length] = matrix_of(row)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.imshow(np.ma.masked_invalid(image), colormaps[ALL].with_extremes(bad="#cfcfcf"), norm)
     for axis, count, name in ((axes.xaxis, heads, "head"), (axes.yaxis, depth, "layer")):
-        axis.set_ticks(
-            [(number - 1) * step + length / 2 for number in grids.ends(count)], grids.ends(count)
-        )
+        labels = grids.ends(count)
+        positions = [(number - 1) * step + length / 2 for number in labels]
+        axis.set_ticks(positions, labels)
         axis.set_label_text(name)
     axes.tick_params(length=0, pad=2)

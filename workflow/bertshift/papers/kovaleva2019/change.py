@@ -1,11 +1,10 @@
-"""How much attention changes: Figure 5 of Kovaleva et al. 2019, by head, and two controls of ours
-beside it.
+"""How much attention changes: Figure 5 of Kovaleva et al. 2019, by head, and two controls of ours.
 
-Do the last layers change most because their steps are larger? And is the change a layer's own, or
-its input's?
+The controls ask whether the last layers change most because their steps are larger, and whether a
+layer's own weights or its input change its attention.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -24,6 +23,7 @@ CURVES = {
     ("published", "padded"): ("published (padded)", {"color": "#000000", "linestyle": ":"}),
 }
 NOISE_COLOUR = "#D55E00"  # dashed, ours are blue
+# {label: (variant, source)}, from top to bottom.
 ROWS = {
     "ours\nlayer": ("crop", "ours"),
     "ours, padded\nlayer": ("padded", "ours"),
@@ -50,125 +50,116 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     with the published ones (crop_r, padded_r)."""
     rows = numbers.stack(inputs, "cosine", ["crop", "padded"])
     models = [model for model in rows["model"].unique() if not null_of(model)]
-    heads = numbers.first_run(rows[(rows["head"] > 0) & rows["model"].isin(models)], "model")
-    parts = [numbers.ours(pd.concat([rows[rows["head"] == 0], heads]), "model", "variant")]
-    entry, paper = published["figure5"], published["paper"]
-    for model, panel in panels.papers(published, "figure5", models):
-        means = {
-            "layer": [*range(1, len(panel["layer_mean"]) + 1)],
-            "head": 0,
-            "value": panel["layer_mean"],
-        }
-        facts = dict.fromkeys(["series", "variant"], entry["variant"]) | {
-            "stimuli": labelling.task_of(model)
-        }
-        parts += [
-            numbers.published(entry, paper, panel=model, **facts, **cells)
-            for cells in (numbers.cells(panel["matrix"]), means)
-        ]
-    table = numbers.join(*parts)
+    layer_means = rows[rows["head"] == 0]
+    heads = rows[(rows["head"] > 0) & rows["model"].isin(models)]
+    heads = numbers.first_run(heads, "model")
+    ours = numbers.ours(pd.concat([layer_means, heads]), "model", "variant")
+    table = numbers.join(ours, *read_published(published, models))
     return numbers.join(table, *correlations(table[table["head"] > 0]))
 
 
-def correlations(cells: pd.DataFrame) -> list[pd.DataFrame]:
+def read_published(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Read the paper's cosine of every head and its mean of every layer (head 0)."""
+    entry, paper = published["figure5"], published["paper"]
+    for model, panel in panels.published_panels(published, "figure5", models):
+        facts = {
+            "panel": model,
+            "series": entry["variant"],
+            "variant": entry["variant"],
+            "stimuli": labelling.task_of(model),
+        }
+        yield numbers.published(entry, paper, **facts, **numbers.cells(panel["matrix"]))
+        yield numbers.published(entry, paper, **facts, **panels.layer_cells(panel["layer_mean"]))
+
+
+def correlations(cells: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Correlate our heads with the published ones, a row for each panel and variant where shapes
     agree."""
-    nothing = {
-        "layer": 0,
-        "head": 0,
-        "low": np.nan,
-        "high": np.nan,
-        "each": "",
-        "provenance": "derived",
-    }
-    found = []
     for _, rows in cells.groupby("panel", sort=False):
         theirs = rows[rows["source"] == "published"]
         for variant, ours in rows[rows["source"] == "ours"].groupby("variant"):
             r = panels.correlation(ours, theirs)
-            if r is not None:
-                name = f"{variant}_r"
-                found.append(ours.head(1).assign(variant=name, series=name, value=r, **nothing))
-    return found
+            if r is None:
+                continue
+            name = f"{variant}_r"
+            row = ours.head(1).assign(variant=name, series=name, layer=0, head=0, value=r)
+            yield row.assign(low=np.nan, high=np.nan, each="", provenance="derived")
 
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw heat maps [layers, heads] per task, ours (cropped, padded) above the published; all
     layer means below."""
     table = tidy(inputs, published)
-    rows = {label: kind for label, kind in ROWS.items() if kind[1] in set(table["source"])}
     figure, grid = panels.heat_maps(
         table[table["head"] > 0],
         ["variant", "source"],
-        rows,
+        panels.rows_with_source(ROWS, table),
         Normalize(0, 1),
         CMAP,
         below={"mean of\nheads": 0.95},
         ticks=[0, 0.5, 1],
         label="cosine",
     )
-    means = dict(list(table[table["head"] == 0].groupby("panel", sort=False)))
-    models = [panel for panel in means if not null_of(panel)]
-    for axes, model in zip(grid[:, -1], models):
-        profile(
-            axes,
-            means[model],
-            pd.concat([means[panel] for panel in means if model_of(panel) == model]),
-        )
-    panels.legend(figure, *grid[:, -1])
+    layer_means = table[table["head"] == 0]
+    models = [panel for panel in layer_means["panel"].unique() if not null_of(panel)]
+    bottom_row = grid[:, -1]
+    for axes, model in zip(bottom_row, models):
+        means = layer_means[layer_means["panel"] == model]
+        with_nulls = layer_means[layer_means["panel"].map(model_of) == model]
+        draw_layer_means(axes, means, with_nulls)
+    panels.legend(figure, *bottom_row)
     more = "; its maps include rows of padding. r: over heads with ours, padded"
     cited = numbers.cited(published, "figure5", table, more)
-    return style.captioned(
-        figure, table, cited, layers.null_note(table, "panel"), style.failures(table, "panel")
-    )
+    nulls = layers.null_note(table, "panel")
+    return style.captioned(figure, table, cited, nulls, style.failures(table, "panel"))
 
 
-def profile(axes: Axes, means: pd.DataFrame, beside: pd.DataFrame) -> None:
-    """Draw one task's layer means, over relative depth where our model and the paper's differ in
-    number of layers. Nulls are `beside` them."""
-    depths = means.groupby("source")["layer"].max()
-    relative = depths.nunique() > 1
+def draw_layer_means(axes: Axes, means: pd.DataFrame, with_nulls: pd.DataFrame) -> None:
+    """Draw one task's layer means, and those of its nulls. The x axis is relative depth where our
+    model and the paper's differ in number of layers."""
+    layer_counts = means.groupby("source")["layer"].max()
+    is_relative = layer_counts.nunique() > 1
 
-    def placed(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(
-            depth=rows["layer"] / rows["source"].map(depths) if relative else rows["layer"]
-        )
+    def add_depth(rows: pd.DataFrame) -> pd.DataFrame:
+        if is_relative:
+            return rows.assign(depth=rows["layer"] / rows["source"].map(layer_counts))
+        return rows.assign(depth=rows["layer"])
 
-    means = placed(means)
-    layers.nulls(axes, placed(beside), "panel", "depth", lambda _: NOISE_COLOUR)
+    means = add_depth(means)
+    layers.nulls(axes, add_depth(with_nulls), "panel", "depth", lambda _: NOISE_COLOUR)
     for (source, variant), (label, look) in CURVES.items():
         rows = means[(means["source"] == source) & (means["variant"] == variant)]
         if len(rows):
-            layers.curve(axes, rows, label, look, "depth", marker="." if len(rows) < 8 else None)
+            marker = "." if len(rows) < 8 else None
+            layers.curve(axes, rows, label, look, "depth", marker=marker)
     axes.set(ylim=(0, 1.05), yticks=[0, 0.5, 1])
-    if relative:
-        axes.set(
-            xlim=(0, 1.06),
-            xlabel="layer / layers",
-            xticks=[0, 0.5, 1],
-            xticklabels=["0", ".5", "1"],
-        )
+    if is_relative:
+        axes.set(xlim=(0, 1.06), xticks=[0, 0.5, 1], xticklabels=["0", ".5", "1"])
+        axes.set_xlabel("layer / layers")
     else:
-        axes.set(xlabel="layer", xticks=grids.ends(depths.max()))
+        axes.set(xlabel="layer", xticks=grids.ends(layer_counts.max()))
     axes.tick_params(length=1.5, pad=1)
 
 
 def steps(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a panel over layers per quantity (series and variant) and task."""
-    moved, changes = (numbers.rows_of(inputs, metric) for metric in ("steps", "cosine"))
-    changes = changes[(changes["head"] == 0) & (changes["variant"] == "crop")]
-    changes = statistics.mapped(changes.assign(variant="attention"), lambda cosine: 1 - cosine)
-    rows = pd.concat([moved, changes], ignore_index=True)
-    return _drawn(rows.assign(series=rows["variant"]), QUANTITIES, LINES)
+    step_sizes = numbers.rows_of(inputs, "steps")
+    cosines = numbers.rows_of(inputs, "cosine")
+    cosines = cosines[(cosines["head"] == 0) & (cosines["variant"] == "crop")]
+    cosines = cosines.assign(variant="attention")
+    changes = statistics.mapped(cosines, lambda cosine: 1 - cosine)
+    rows = pd.concat([step_sizes, changes], ignore_index=True)
+    return _draw_by_layer(rows.assign(series=rows["variant"]), QUANTITIES, LINES)
 
 
 def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a panel over layers per measure (series) and task, with a line per variant."""
     rows = numbers.stack(inputs, "own_or_inherited", list(PARTS))
-    return _drawn(rows[rows["head"] == 0].rename(columns={"measure": "series"}), MEASURES, PARTS)
+    rows = rows[rows["head"] == 0].rename(columns={"measure": "series"})
+    return _draw_by_layer(rows, MEASURES, PARTS)
 
 
-def _drawn(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
+def _draw_by_layer(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
     table = numbers.join(numbers.ours(rows, "model", "series"))
     figure = layers.small_multiples(table, "series", series, variants)
     noise = layers.null_note(table, "panel", "Dash-dotted")

@@ -14,24 +14,10 @@ from bertshift.metrics.relation_heads import FIRST, SEPARATOR
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import labelling, statistics
 
-COLUMNS = [
-    "panel",
-    "series",
-    "stimuli",
-    "variant",
-    "layer",
-    "head",
-    "rank",
-    "example",
-    "query",
-    "key",
-    "query_token",
-    "key_token",
-    "query_part",
-    "key_part",
-    *numbers.VALUES,
-]
-PLACE = ["example", "query_token", "key_token", "query_part", "key_part"]
+PAIR = ["example", "query_token", "key_token", "query_part", "key_part"]
+KEYS = ["panel", "series", "stimuli", "variant", "layer", "head", "rank"]
+KEYS += ["example", "query", "key", "query_token", "key_token", "query_part", "key_part"]
+COLUMNS = [*KEYS, *numbers.VALUES]
 HEADLINE, OF_THE_FIGURE = "max_fe_to_lu", "code_zip"
 SCORES, MAPS, OURS = "YlOrRd", "Reds", "#0072B2"  # the maps' colours are the paper's own
 BEST = "best_head"
@@ -47,31 +33,37 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
             " list one."
         )
     rows = numbers.rows_of(inputs, "relation_heads")
-    rows = rows[rows["head"] > 0].assign(panel="heads", query=0, key=0, **dict.fromkeys(PLACE, ""))
-    maps = numbers.rows_of(inputs, "relation_map").assign(panel="map", rank=0)
-    maps[PLACE] = maps[PLACE].astype(object).where(maps[PLACE].notna(), "").astype(str)
-    special = style.special_names(maps.assign(source="ours"))
-    names = {FIRST: special["cls"], SEPARATOR: special["sep"]}
-    maps = maps.replace({"query_token": names, "key_token": names})
+    no_pair = dict.fromkeys(PAIR, "")
+    rows = rows[rows["head"] > 0].assign(panel="heads", query=0, key=0, **no_pair)
     scores = rows[rows["variant"] == HEADLINE]
     best = scores[scores["rank"] == 1].assign(variant=BEST, layer=0, head=0)
+    readings = rows[rows["variant"].isin([HEADLINE, OF_THE_FIGURE])]
     nulls = [
         statistics.with_value(scores, scores[name]).assign(variant=name, low=np.nan, rank=0)
         for name in ("null", "null_99")
     ]
-    shown = pd.concat([rows[rows["variant"].isin([HEADLINE, OF_THE_FIGURE])], *nulls, maps])
+    shown = pd.concat([readings, *nulls, _read_maps(inputs)])
     run = shown[["init", "seed"]].iloc[0]
-    shown = shown[(shown["init"] == run["init"]) & (shown["seed"] == run["seed"])]
-    by = [column for column in COLUMNS if column not in numbers.VALUES]
-    return numbers.join(
-        numbers.means(shown, by, ["variant"]),
-        numbers.means(best, by, ["variant"]),
-        *_published(published["figure3"], published["paper"]),
+    first_replicate = shown[(shown["init"] == run["init"]) & (shown["seed"] == run["seed"])]
+    table = numbers.join(
+        numbers.means(first_replicate, KEYS, ["variant"]),
+        numbers.means(best, KEYS, ["variant"]),
+        *_read_published(published["figure3"], published["paper"]),
         columns=COLUMNS,
-    ).astype({"query": int, "key": int})
+    )
+    return table.astype({"query": int, "key": int})
 
 
-def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
+def _read_maps(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Read the maps of one sentence, with the model's names of special tokens."""
+    maps = numbers.rows_of(inputs, "relation_map").assign(panel="map", rank=0)
+    maps[PAIR] = maps[PAIR].astype(object).where(maps[PAIR].notna(), "").astype(str)
+    special = style.special_names(maps.assign(source="ours"))
+    names = {FIRST: special["cls"], SEPARATOR: special["sep"]}
+    return maps.replace({"query_token": names, "key_token": names})
+
+
+def _read_published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
     """Read the paper's score of every head, and the rows of two maps that it shows."""
     facts = {"panel": "heads", "series": "paper", "variant": OF_THE_FIGURE, "query": 0, "key": 0}
     yield numbers.published(entry, paper, **facts, **numbers.cells(entry["matrix"]))
@@ -88,7 +80,7 @@ def _published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
             head=head,
             query=1 + tokens.index(example["query"]),
             query_token=example["query"],
-            key=[*range(1, len(tokens) + 1)],
+            key=list(range(1, len(tokens) + 1)),
             key_token=tokens,
             value=example[f"L{layer}H{head}"],
         )
@@ -99,45 +91,46 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     of each enlarged. Below are the paper's heads, ours calculated alike, and scores against what
     the positions alone would give."""
     table = tidy(inputs, published)
-    by_source = dict(list(table.groupby(["panel", "source"])))
-    ours, paper = by_source["heads", "ours"], by_source["heads", "published"]
-    same = ours[ours["variant"] == OF_THE_FIGURE]
-    agreed = panels.agreement(same, paper, other=" with the paper")
+    parts = dict(list(table.groupby(["panel", "source"])))
+    ours, paper = parts["heads", "ours"], parts["heads", "published"]
+    headline = ours[ours["variant"] == HEADLINE]
+    as_in_paper = ours[ours["variant"] == OF_THE_FIGURE]
+    agreed = panels.agreement(as_in_paper, paper, ending=" with the paper")
     figure = style.blank(5.0)
     figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04, wspace=0.04)
     grid = figure.add_gridspec(3, 3, height_ratios=[1, 0.17, 1])
-    theirs = by_source["map", "published"].set_index(["layer", "head"])
-    pair = by_source["map", "ours"].groupby(["layer", "head"], sort=False)
-    for column, (head, cells) in zip((0, 2), pair):
-        label = f"{labelling.label_of(ours['series'].iloc[0])}, L{head[0]}H{head[1]}"
-        attention(figure.add_subplot(grid[0, column]), cells, label)
-        shown = agreed != panels.NOT_COMPARABLE and head in theirs.index
-        enlarged(figure.add_subplot(grid[1, column]), cells, theirs.loc[[head] if shown else []])
-    score_map(figure.add_subplot(grid[:2, 1]), ours[ours["variant"] == HEADLINE], _title(ours))
-    score_map(figure.add_subplot(grid[2, 0]), paper, "paper")
-    score_map(figure.add_subplot(grid[2, 1]), same, f"ours, pieces paired as there\n{agreed}")
-    against_null(figure.add_subplot(grid[2, 2]), ours)
-    heads = ours[(ours["variant"] == HEADLINE) & (ours["rank"] > 0)]
-    top = ", ".join(
-        f"L{row.layer}H{row.head} {row.value:.3f}"
-        for row in heads.nsmallest(5, "rank").itertuples()
-    )
+    paper_maps = parts["map", "published"].set_index(["layer", "head"])
+    our_maps = parts["map", "ours"].groupby(["layer", "head"], sort=False)
+    model = labelling.label_of(ours["series"].iloc[0])
+    for column, (head, cells) in zip((0, 2), our_maps):
+        draw_map(figure.add_subplot(grid[0, column]), cells, f"{model}, L{head[0]}H{head[1]}")
+        is_in_paper = agreed != panels.NOT_COMPARABLE and head in paper_maps.index
+        paper_row = paper_maps.loc[[head] if is_in_paper else []]
+        draw_enlarged(figure.add_subplot(grid[1, column]), cells, paper_row)
+    draw_scores(figure.add_subplot(grid[:2, 1]), headline, _write_title(ours))
+    draw_scores(figure.add_subplot(grid[2, 0]), paper, "paper")
+    title = f"ours, pieces paired as there\n{agreed}"
+    draw_scores(figure.add_subplot(grid[2, 1]), as_in_paper, title)
+    draw_against_null(figure.add_subplot(grid[2, 2]), ours)
+    best = headline[headline["rank"] > 0].nsmallest(5, "rank").itertuples()
+    highest = ", ".join(f"L{row.layer}H{row.head} {row.value:.3f}" for row in best)
     paired = "; its notebook pairs pieces one by one, as the panel beside it does"
     cited = numbers.cited(published, "figure3", table, paired)
-    return style.captioned(figure, table, f"Highest: {top}.", cited)
+    return style.captioned(figure, table, f"Highest: {highest}.", cited)
 
 
-def _title(ours: pd.DataFrame) -> str:
+def _write_title(ours: pd.DataFrame) -> str:
+    """Write the title of our map of scores: the best head here and, of several runs, in all."""
+    largest = ours.loc[ours["variant"] == HEADLINE, "value"].max()
+    title = f"all heads, best {largest:.2f}"
     best = ours[ours["variant"] == BEST].iloc[0]
-    drawn = f"all heads, best {ours.loc[ours['variant'] == HEADLINE, 'value'].max():.2f}"
-    if best["replicates"] == 1:
-        return drawn
-    return (
-        f"{drawn}\nbest of {best['replicates']} runs: {numbers.with_spread(best, '{:.2f}'.format)}"
-    )
+    runs = best["replicates"]
+    if runs == 1:
+        return title
+    return f"{title}\nbest of {runs} runs: {numbers.with_spread(best, '{:.2f}'.format)}"
 
 
-def score_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
+def draw_scores(axes: Axes, cells: pd.DataFrame, title: str) -> None:
     """Draw layers x heads, layer 1 on top, with colours of its own as in the paper."""
     panels.heat_map(axes, panels.matrix_of(cells), cmap=SCORES)
     axes.set_title(title, pad=3, fontsize=7.5)
@@ -147,32 +140,35 @@ def score_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
     bar.ax.tick_params(length=1.5, pad=1, labelsize=7)
 
 
-def attention(axes: Axes, cells: pd.DataFrame, title: str) -> None:
+def draw_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
     """Draw one sentence's map, query down, key across; bold: the predicate and its arguments."""
     axes.set_title(title, pad=3, fontsize=7.5)
-    words = cells[cells["key"] == 1]
+    queries = cells[cells["key"] == 1]
     matrix = panels.matrix_of(cells, "query", "key")
-    panels.heat_map(axes, matrix, list(words["query_token"]), cmap=MAPS, vmin=0)
+    panels.heat_map(axes, matrix, list(queries["query_token"]), cmap=MAPS, vmin=0)
     axes.set_xticks([])
     axes.tick_params(length=0)
-    embolden(axes.get_yticklabels(), words["query_part"])
+    embolden(axes.get_yticklabels(), queries["query_part"])
 
 
-def enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
+def draw_enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
     """Draw the row that gives the sentence its score, its weights printed; below it the paper's,
     if it has that head."""
     pairs = cells[(cells["query_part"] == "argument") & (cells["key_part"] == "predicate")]
-    row = cells[cells["query"] == pairs.loc[pairs["value"].idxmax(), "query"]]
-    strips = [row, paper] if len(paper) == len(row) else [row]
-    weights = np.array([strip["value"] for strip in strips])
-    names = [row["query_token"].iloc[0], "paper"][: len(strips)]
-    look = {"annot_kws": {"fontsize": 7, "rotation": 90 if len(row) > 9 else 0}}
-    printed = np.vectorize(lambda value: f"{value:.2f}".replace("0.", ".", 1))(weights)
-    grids.heat_map(
-        axes, weights, cmap=MAPS, vmin=0, vmax=cells["value"].max(), annot=printed, fmt="", **look
-    )
+    query = pairs.loc[pairs["value"].idxmax(), "query"]
+    row = cells[cells["query"] == query]
+    weights = [row["value"]]
+    names = [row["query_token"].iloc[0]]
+    if len(paper) == len(row):
+        weights.append(paper["value"])
+        names.append("paper")
+    weights = np.array(weights)
+    printed = np.vectorize(panels.without_zero)(weights, 2)
+    font = {"fontsize": 7, "rotation": 90 if len(row) > 9 else 0}
+    look = {"cmap": MAPS, "vmin": 0, "vmax": cells["value"].max()}
+    grids.heat_map(axes, weights, annot=printed, annot_kws=font, fmt="", **look)
     axes.tick_params(length=0)
-    grids.ticks(axes.yaxis, range(1, len(strips) + 1), names)
+    grids.ticks(axes.yaxis, range(1, len(names) + 1), names)
     grids.ticks(axes.xaxis, row["key"], row["key_token"])
     axes.tick_params(axis="x", rotation=90)
     embolden(axes.get_yticklabels(), names)
@@ -185,32 +181,25 @@ def embolden(labels: Iterable[Text], parts: Iterable[str]) -> None:
         label.set_fontweight("bold" if part else "normal")
 
 
-def against_null(axes: Axes, ours: pd.DataFrame) -> None:
+def draw_against_null(axes: Axes, ours: pd.DataFrame) -> None:
     """Draw a dot a head; filled where its score is above the 99th percentile of its null."""
-    heads = ours[ours["head"] > 0].pivot(
-        index=["layer", "head"], columns="variant", values="value"
-    )
+    ours = ours[ours["head"] > 0]
+    heads = ours.pivot(index=["layer", "head"], columns="variant", values="value")
     score, null = heads[HEADLINE], heads["null"]
-    above = score > heads["null_99"]
+    is_above = score > heads["null_99"]
     end = 1.15 * max(score.max(), null.max())
     axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
-    for chosen, face in ((above, OURS), (~above, "none")):
-        axes.scatter(
-            null[chosen], score[chosen], s=12, facecolor=face, edgecolor=OURS, linewidth=0.7
-        )
-    best = (
-        ours[ours["variant"] == HEADLINE].nsmallest(2, "rank").set_index(["layer", "head"]).index
-    )
-    for head, down in zip(best, (2, -8)):  # which may lie side by side
-        side, across = ("left", 4) if null[head] < end / 2 else ("right", -4)
-        place = {
-            "xy": (null[head], score[head]),
-            "xytext": (across, down),
-            "textcoords": "offset points",
-        }
-        axes.annotate("L{}H{}".format(*head), **place, ha=side, fontsize=7)
+    for shown, face in ((is_above, OURS), (~is_above, "none")):
+        look = {"facecolor": face, "edgecolor": OURS, "linewidth": 0.7}
+        axes.scatter(null[shown], score[shown], s=12, **look)
+    best = ours[ours["variant"] == HEADLINE].nsmallest(2, "rank")
+    heights = (2, -8)  # the two best may lie side by side
+    for layer, head, height in zip(best["layer"], best["head"], heights):
+        x, y = null[layer, head], score[layer, head]
+        side, shift = ("left", 4) if x < end / 2 else ("right", -4)
+        offset = {"xytext": (shift, height), "textcoords": "offset points"}
+        axes.annotate(f"L{layer}H{head}", (x, y), **offset, ha=side, fontsize=7)
     axes.set(xlim=(0, end), ylim=(0, end), xlabel="same places, other sentences", ylabel="score")
     axes.set_box_aspect(1)
-    axes.set_title(
-        f"{above.sum()} of {len(above)} heads above\n99% of their null", pad=3, fontsize=7.5
-    )
+    title = f"{is_above.sum()} of {len(is_above)} heads above\n99% of their null"
+    axes.set_title(title, pad=3, fontsize=7.5)

@@ -2,7 +2,6 @@
 probes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,19 +16,9 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.provenance import ORIGIN
 from bertshift.rows.statistics import POINTS
 
-COLUMNS = [
-    "panel",
-    "series",
-    "model",
-    "score",
-    "sd",
-    "least",
-    "most",
-    "constant",
-    "runs",
-    *numbers.VALUES,
-]
 BY = ["model", "series", "score"]
+COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs"]
+COLUMNS += numbers.VALUES
 GROUPS = {
     "": {"majority": "Majority\nclass"},
     "Pretrained, as it is": {
@@ -43,12 +32,14 @@ GROUPS = {
         "transformers": "Transformers\nexamples",
     },
 }
-SERIES = {name: words for group in GROUPS.values() for name, words in group.items()}
+SERIES = {name: label for group in GROUPS.values() for name, label in group.items()}
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
-CORRELATIONS, CORRELATION = ("pearson", "spearman"), "correlation"
+CORRELATIONS = ("pearson", "spearman")
+CORRELATION = "correlation"  # the mean of both
 NUMBERS = ["value", *JACKKNIFE_COLUMNS]
 MEASURED = [*NUMBERS, *ranges.ENDS, ranges.SHARE_OF]
 SCORES = labelling.SCORES | {CORRELATION: "mean of both"}
+RUN = ["model", "series", "init", "seed"]
 
 LABELS, CELL, ROW, HEADER = 0.85, 0.86, 0.42, 0.6  # inches
 SATURATES = 50.0  # points from the majority class
@@ -70,28 +61,29 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
         constant=("constant", "sum"),
         runs=("value", "size"),
     )
-    score = numbers.means_of_all(rows, BY, BY[:2]).merge(over_runs, on=BY).assign(panel="score")
-    is_majority = score["series"] == "majority"
-    majority = (
-        score[is_majority]
-        .set_index(["model", "score"])[["value", "table"]]
-        .add_prefix("majority_")
-    )
-    above = (
-        score[~is_majority].join(majority, on=["model", "score"]).assign(panel="above_majority")
-    )
-    above["table"] = [
-        numbers.each_once(row) for row in zip(above["table"], above["majority_table"])
-    ]
-    for column in ("value", "low", "high", "least", "most"):
-        above[column] -= above["majority_value"]
-    pairs = zip(above["each"], above["majority_value"], strict=True)
-    above["each"] = [
-        statistics.joined(np.subtract(statistics.each_of(each), less)) for each, less in pairs
-    ]
+    score = numbers.means_of_all(rows, BY, ["model", "series"])
+    score = score.merge(over_runs, on=BY).assign(panel="score")
     gain = numbers.means(gains(rows).drop(columns="failed"), BY, ["series"]).assign(panel="gain")
-    theirs = printed(published, list(rows["model"].unique()))
-    return numbers.join(score, above, gain, *theirs, columns=COLUMNS)
+    paper = read_published(published, list(rows["model"].unique()))
+    return numbers.join(score, above_majority(score), gain, *paper, columns=COLUMNS)
+
+
+def above_majority(score: pd.DataFrame) -> pd.DataFrame:
+    """Subtract the majority class's score from each row of panel `score`."""
+    is_majority = score["series"] == "majority"
+    majority = score[is_majority].set_index(["model", "score"])[["value", "table"]]
+    above = score[~is_majority].join(majority.add_prefix("majority_"), on=["model", "score"])
+    tables = zip(above["table"], above["majority_table"])
+    replicates = above["each"].map(statistics.each_of)
+    pairs = zip(replicates, above["majority_value"])
+    above = above.assign(
+        panel="above_majority",
+        table=[numbers.each_once(names) for names in tables],
+        each=[statistics.joined(np.subtract(values, level)) for values, level in pairs],
+    )
+    columns = ["value", "low", "high", "least", "most"]
+    above[columns] = above[columns].sub(above["majority_value"], axis="index")
+    return above
 
 
 def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -109,211 +101,234 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         raise UserError(
             f"no scores in {', '.join(inputs)}; delete them and run their rules again."
         )
-    frozen, tuned = (
-        statistics.in_points(pd.concat(parts, ignore_index=True)) for parts in (frozen, tuned)
-    )
+    frozen = statistics.in_points(pd.concat(frozen, ignore_index=True))
+    answer = frozen["answer"].fillna("").astype(str)
     frozen = frozen.assign(
         model=frozen["child"],
         series=frozen["variant"],
-        constant=frozen["answer"].fillna("").astype(str) != "",
+        constant=answer != "",
     )
-    answers = frozen[frozen["series"] == "constant"]
+    tuned = statistics.in_points(pd.concat(tuned, ignore_index=True))
     names = tuned["model"].map(Name.of)
     tuned = tuned.rename(columns={"metric": "score"}).assign(
         series=["random_start" if name.variant("random") else "finetuned" for name in names],
         model=[str(name.without("random")) for name in names],
         draw=0,
     )
-    tuned["constant"] = constants(tuned, answers)
-    majority = tuned[tuned["series"] == "finetuned"].assign(
-        series="majority", constant=False, failed=None
-    )
-    majority = statistics.with_value(
-        majority, POINTS * majority["majority"], majority.reindex(columns=ranges.ENDS).to_numpy().T
-    )
+    tuned["constant"] = is_constant(tuned, frozen[frozen["series"] == "constant"])
+    shown = frozen[frozen["series"].isin(SERIES)]
     columns = [*BY, "draw", "init", "seed", "constant", "train", "failed", *ORIGIN, "table"]
-    rows = pd.concat([majority, frozen[frozen["series"].isin(SERIES)], tuned], ignore_index=True)
+    rows = pd.concat([_majority_scores(tuned), shown, tuned], ignore_index=True)
     rows = rows.reindex(columns=[*columns, *MEASURED])
     correlations = rows[rows["score"].isin(CORRELATIONS)].assign(score=CORRELATION)
-    whole = correlations.groupby(columns, dropna=False)
-    both = whole[MEASURED].mean()[whole.size() == len(CORRELATIONS)].reset_index()
-    return pd.concat([rows, both], ignore_index=True)[rows.columns]
+    groups = correlations.groupby(columns, dropna=False)
+    has_both = groups.size() == len(CORRELATIONS)
+    means = groups[MEASURED].mean()[has_both].reset_index()
+    return pd.concat([rows, means], ignore_index=True)[rows.columns]
 
 
-def constants(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
+def _majority_scores(tuned: pd.DataFrame) -> pd.DataFrame:
+    """Replace the scores of the fine-tuned models by those of the majority class."""
+    rows = tuned[tuned["series"] == "finetuned"]
+    rows = rows.assign(series="majority", constant=False, failed=None)
+    bounds = rows.reindex(columns=ranges.ENDS).to_numpy().T
+    return statistics.with_value(rows, POINTS * rows["majority"], bounds)
+
+
+def is_constant(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
     """Test for each row whether its run has, in every metric, the score of one and the same
     constant answer."""
-    pairs = tuned.reset_index().merge(
-        answers[["model", "score", "draw", "init", "value"]],
-        on=["model", "score"],
-        suffixes=("", "_constant"),
-    )
+    answers = answers[["model", "score", "draw", "init", "value"]]
+    pairs = tuned.merge(answers, on=["model", "score"], suffixes=("", "_constant"))
     pairs["same"] = (pairs["value"] - pairs["value_constant"]).abs() < EQUAL
-    run = ["model", "series", "init", "seed"]
-    whole = (
-        pairs.groupby([*run, "draw_constant", "init_constant"])["same"].all().groupby(run).any()
-    )
-    return tuned.join(whole.rename("same"), on=run)["same"].fillna(False).astype(bool)
+    answer = ["draw_constant", "init_constant"]
+    same_in_all_metrics = pairs.groupby([*RUN, *answer])["same"].all()
+    constant_runs = same_in_all_metrics.groupby(RUN).any().rename("same")
+    return tuned.join(constant_runs, on=RUN)["same"].fillna(False).astype(bool)
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
     """Subtract each other column's score from that of every fine-tuned replicate, and average over
     the tasks; score `mean`, model ``.
 
-    Replicates of which some task has nothing are left out.
+    Replicates that lack some task are left out.
     """
-    main = {
-        model: next(
-            (name for name in ("accuracy", CORRELATION) if name in set(group["score"])),
-            group["score"].iloc[0],
-        )
-        for model, group in rows.groupby("model")
-    }
+    main = rows.groupby("model")["score"].agg(_main_score)
     rows = rows[rows["score"] == rows["model"].map(main)]
-    mine = rows[rows["series"] == "finetuned"]
+    tuned = rows[rows["series"] == "finetuned"]
     parts = []
-    for series, others in rows[rows["series"] != "finetuned"].groupby("series", sort=False):
-        run = ["init", "seed"] if (others["seed"] != 0).any() else ["init"]
-        tables = numbers.each_once(others["table"])
-        others = others.groupby(["model", *run])[NUMBERS].mean().add_suffix("_other")
-        both = mine.join(others, on=["model", *run], how="inner")
-        both[NUMBERS] -= both[[f"{name}_other" for name in NUMBERS]].to_numpy()
-        both["table"] += f"; {tables}"
-        whole = both.groupby(["init", "seed"])["model"].transform("nunique") == len(main)
-        parts.append(both[whole].assign(series=series, model="", score="mean"))
+    for series, starts in rows[rows["series"] != "finetuned"].groupby("series", sort=False):
+        is_tuned = (starts["seed"] != 0).any()
+        run = ["model", "init", "seed"] if is_tuned else ["model", "init"]
+        start_means = starts.groupby(run)[NUMBERS].mean().add_suffix("_start")
+        pairs = tuned.join(start_means, on=run, how="inner")
+        pairs[NUMBERS] -= pairs[list(start_means)].to_numpy()
+        pairs["table"] += f"; {numbers.each_once(starts['table'])}"
+        tasks = pairs.groupby(["init", "seed"])["model"].transform("nunique")
+        complete = pairs[tasks == len(main)]
+        parts.append(complete.assign(series=series, model="", score="mean"))
     return ranges.within(pd.concat(parts, ignore_index=True), ranges.ANY)
 
 
-def printed(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
+def _main_score(scores: pd.Series) -> str:
+    """Choose the score of a task that enters the mean over tasks."""
+    for name in ("accuracy", CORRELATION):
+        if name in set(scores):
+            return name
+    return scores.iloc[0]
+
+
+def read_published(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
     """Read the paper's table, its scores in Figure 8 and those of the same checkpoint elsewhere,
     for the first model of a task."""
-    paper, one, eight = (published[key] for key in ("paper", "table1", "figure8"))
-    elsewhere, names = one["elsewhere"], {"f1_acc": ["f1", "accuracy"]}
-    cells = [
-        {
-            "task": task,
-            "series": series,
-            "score": name,
-            "value": value,
-            "constant": column in one["constant"].get(task, {}),
-        }
-        for task, facts in one["rows"].items()
-        for column, series in PAPER.items()
-        for name, value in zip(
-            names.get(facts["metric"], [facts["metric"]]), np.ravel(facts[column])
-        )
-    ]
+    paper, entry, figure8 = (published[key] for key in ("paper", "table1", "figure8"))
+    elsewhere = entry["elsewhere"]
+    cells = _list_cells(entry)
     others = [
-        {"task": task, "series": "transformers", "score": name, "value": value}
-        for task, facts in elsewhere["rows"].items()
-        for name, value in facts.items()
+        {"task": task, "series": "transformers", "score": score, "value": value}
+        for task, scores in elsewhere["rows"].items()
+        for score, value in scores.items()
     ]
-    high = [
+    baselines = [
         {
             "task": task,
             "series": "figures_8_9",
-            "score": eight["metrics"][task],
-            "value": POINTS * facts["baseline"],
+            "score": figure8["metrics"][task],
+            "value": POINTS * panel["baseline"],
         }
-        for task, facts in eight["tasks"].items()
+        for task, panel in figure8["tasks"].items()
     ]
     first = {labelling.task_of(model): model for model in reversed(models)}
-    for entry, where, found in (
-        (one, paper, cells),
+    for facts, source, rows in (
+        (entry, paper, cells),
         (elsewhere, elsewhere, others),
-        (eight, paper, high),
+        (figure8, paper, baselines),
     ):
-        found = pd.DataFrame(found)
-        found = found.assign(model=found.pop("task").map(first)).dropna(subset="model")
-        yield numbers.published(entry, where, panel="score", **found.to_dict("list"))
+        rows = pd.DataFrame(rows)
+        rows["model"] = rows.pop("task").map(first)
+        rows = rows.dropna(subset="model").to_dict("list")
+        yield numbers.published(facts, source, panel="score", **rows)
     # The paper's mean is over its tasks.
-    if set(first) == set(one["rows"]) and len(first) == len(models):
-        mean = pd.DataFrame(cells).query("score != 'f1'").groupby("series")["value"].mean()
-        gain = mean["finetuned"] - mean["random_start"]
-        for series, value, provenance in (
-            ("random_head", one["mean_gain"]["value"], "printed"),
-            ("random_start", gain, "derived"),
-        ):
-            facts = {
-                "panel": "gain",
-                "series": series,
-                "model": "",
-                "score": "mean",
-                "value": value,
-            }
-            yield numbers.published(one | {"provenance": provenance}, paper, **facts)
+    if set(first) != set(entry["rows"]) or len(first) != len(models):
+        return
+    facts = {"panel": "gain", "model": "", "score": "mean"}
+    yield numbers.published(
+        entry | {"provenance": "printed"},
+        paper,
+        series="random_head",
+        value=entry["mean_gain"]["value"],
+        **facts,
+    )
+    means = pd.DataFrame(cells).query("score != 'f1'").groupby("series")["value"].mean()
+    yield numbers.published(
+        entry | {"provenance": "derived"},
+        paper,
+        series="random_start",
+        value=means["finetuned"] - means["random_start"],
+        **facts,
+    )
+
+
+def _list_cells(entry: Mapping) -> list[dict]:
+    """List every score of the paper's table; a cell of F1 and accuracy has two."""
+    cells = []
+    for task, row in entry["rows"].items():
+        scores = ["f1", "accuracy"] if row["metric"] == "f1_acc" else [row["metric"]]
+        constant = entry["constant"].get(task, {})
+        for column, series in PAPER.items():
+            for score, value in zip(scores, np.ravel(row[column])):
+                cell = {"task": task, "series": series, "score": score, "value": value}
+                cells.append(cell | {"constant": column in constant})
+    return cells
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw the table: rows are scores of tasks, columns what they are scores of; the paper's
-    numbers in grey below ours."""
+    """Draw the table, a row per task and score; the paper's numbers are in grey below ours."""
     table = tidy(inputs, published)
     shown = [name for name in SERIES if name in set(table["series"])]
     scored = table[(table["panel"] == "score") & (table["source"] == "ours")]
-    places = list(scored.groupby(["model", "score"], sort=False).groups)
-    size = max(style.TEXT_WIDTH, LABELS + CELL * len(shown)), HEADER + ROW * (len(places) + 1.4)
-    figure = Figure(size, layout="constrained")
+    lines = list(scored.groupby(["model", "score"], sort=False).groups)
+    gain_line = len(lines) + 0.2
+    width = max(style.TEXT_WIDTH, LABELS + CELL * len(shown))
+    figure = Figure((width, HEADER + ROW * (len(lines) + 1.4)), layout="constrained")
     axes = figure.add_subplot()
-    above = table[table["panel"] == "above_majority"].set_index(["model", "score", "series"])[
-        "value"
-    ]
-    fills = [[above.get((*place, name), np.nan) for name in shown] for place in places]
+    above = table[table["panel"] == "above_majority"]
+    fills = above.groupby(["model", "score", "series"])["value"].last().unstack()
+    fills = fills.reindex(index=lines, columns=shown)
     heads = scored.loc[scored["series"] == "random_head", "runs"].max()
     names = [SERIES[name].format(f"{heads:.0f}") for name in shown]
-    labels = [
-        f"{labelling.label_of(model)}\n{SCORES.get(score, score)}" for model, score in places
-    ]
+    labels = [f"{labelling.label_of(model)}\n{SCORES.get(score, score)}" for model, score in lines]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
-    grids.coloured_table(axes, np.array(fills), names, labels, 7.5, **look)
-    cells = {key: rows for key, rows in table.groupby(["panel", "model", "score", "series"])}
+    grids.coloured_table(axes, fills.to_numpy(float), names, labels, 7.5, **look)
+    cells = dict(list(table.groupby(["panel", "model", "score", "series"])))
     for x, name in enumerate(shown):
-        for y, place in enumerate(places):
-            write(axes, x, y, cells.get(("score", *place, name)))
-        write(axes, x, len(places) + 0.2, cells.get(("gain", "", "mean", name)), signed=True)
-    bounds = [y - 0.5 for y in range(1, len(places)) if places[y][0] != places[y - 1][0]]
+        for y, (model, score) in enumerate(lines):
+            write(axes, x, y, cells.get(("score", model, score, name)))
+        write(axes, x, gain_line, cells.get(("gain", "", "mean", name)), signed=True)
+    new_model = [y for y in range(1, len(lines)) if lines[y][0] != lines[y - 1][0]]
+    bounds = [y - 0.5 for y in new_model]
     axes.hlines(bounds, -0.5, len(shown) - 0.5, color="#808080", linewidth=0.6)
-    rows = [*range(len(places)), len(places) + 0.2]
-    axes.set_yticks(rows, [*labels, "Mean gain of\nfine-tuning"], fontsize=7.5)
-    axes.set_ylim(len(places) + 0.7, -0.5)
+    ticks = [*range(len(lines)), gain_line]
+    axes.set_yticks(ticks, [*labels, "Mean gain of\nfine-tuning"], fontsize=7.5)
+    axes.set_ylim(len(lines) + 0.7, -0.5)
     for title, group in GROUPS.items():
-        grids.over(axes, title, [x for x, name in enumerate(shown) if name in group], above=26)
+        columns = [x for x, name in enumerate(shown) if name in group]
+        grids.over(axes, title, columns, above=26)
     return style.captioned(figure, table, fewer_rows(runs(inputs)), sources(published, table))
 
 
 def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: bool = False) -> None:
     """Write our number with its spread, and a published one in grey."""
-    lines, large = [], {"fontsize": 8.5}
-    for row in () if cell is None else cell.itertuples():
-        number = partial(grids.number, signed=signed)
-        value, sd, least, most = map(number, (row.value, row.sd, row.least, row.most))
+    if cell is None:
+        return
+    lines = []
+    for row in cell.itertuples():
         if row.source == "published":
-            paper = "paper " if row.series in PAPER.values() else ""
-            lines.append((f"{paper}{value}{dagger(row)}", {"color": "#404040"}))
-        elif row.series == "random_head" and not signed:
-            lines += [(f"{value} ± {sd}", large), (f"[{least}, {most}]{dagger(row)}", {})]
+            lines += _published_lines(row, signed)
         else:
-            lines.append((value + dagger(row), large))
-            if (spread := numbers.spread(row, number)) and (signed or row.series != "majority"):
-                lines.append((spread, {}))
+            lines += _our_lines(row, signed)
     grids.write(axes, x, y, lines)
 
 
+def _published_lines(row, signed: bool) -> list[tuple[str, dict]]:
+    prefix = "paper " if row.series in PAPER.values() else ""
+    text = f"{prefix}{grids.number(row.value, signed)}{dagger(row)}"
+    return [(text, {"color": "#404040"})]
+
+
+def _our_lines(row, signed: bool) -> list[tuple[str, dict]]:
+    def number(value: float) -> str:
+        return grids.number(value, signed)
+
+    value = number(row.value)
+    large = {"fontsize": 8.5}
+    if row.series == "random_head" and not signed:
+        bounds = f"[{number(row.least)}, {number(row.most)}]{dagger(row)}"
+        return [(f"{value} ± {number(row.sd)}", large), (bounds, {})]
+    lines = [(value + dagger(row), large)]
+    spread = numbers.spread(row, number)
+    if spread and (signed or row.series != "majority"):
+        lines.append((spread, {}))
+    return lines
+
+
 def dagger(row) -> str:
-    """Mark a number by † where it is a constant answer's, with how many are if it is a mean of
-    several that are not."""
+    """Mark a constant answer's number by †. A mean over runs that are not all constant has the
+    number of those that are behind it."""
     if not row.constant > 0:
         return ""
-    return " †" if not row.constant < row.runs else f" †{row.constant:.0f}"
+    return f" †{row.constant:.0f}" if row.constant < row.runs else " †"
 
 
 def fewer_rows(rows: pd.DataFrame) -> str:
     """Write a warning where random starts were trained on other numbers of rows than pretrained
     ones."""
-    known = rows.dropna(subset="train").astype({"train": int})
-    train = known.groupby("series")["train"].agg(lambda sizes: sorted(set(sizes)))
-    if "random_start" not in train or train["random_start"] == train["finetuned"]:
+    rows = rows.dropna(subset="train").astype({"train": int})
+    sizes = rows.groupby("series")["train"].unique()
+    sizes = {series: sorted(train) for series, train in sizes.items()}
+    if "random_start" not in sizes or sizes["random_start"] == sizes["finetuned"]:
         return ""
-    random, tuned = (", ".join(map(str, train[name])) for name in ("random_start", "finetuned"))
+    random, tuned = (", ".join(map(str, sizes[name])) for name in ("random_start", "finetuned"))
     return f"Not alike: random weights are trained on {random} rows, pretrained ones on {tuned}."
 
 
@@ -321,10 +336,10 @@ def sources(published: Mapping, table: pd.DataFrame) -> str:
     """Write a sentence on the published columns, if there are any."""
     if not (table["source"] == "published").any():
         return ""
-    paper, entry = published["paper"], published["table1"]
-    eight, elsewhere = published["figure8"], entry["elsewhere"]
+    paper, entry, figure8 = (published[key] for key in ("paper", "table1", "figure8"))
+    elsewhere = entry["elsewhere"]
     return (
         f"Paper: {paper['short']}, {entry['place']} ({entry['provenance']}), and Figures 8 and 9"
-        f" with nothing disabled ({eight['provenance']}, metrics inferred). {elsewhere['short']}:"
-        f" {elsewhere['place']}; all {elsewhere['checkpoint']}."
+        f" with nothing disabled ({figure8['provenance']}, metrics inferred)."
+        f" {elsewhere['short']}: {elsewhere['place']}; all {elsewhere['checkpoint']}."
     )
