@@ -24,53 +24,58 @@ TASKS = ["mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"]
 CLASSES = [task for task in TASKS if task != "stsb"]
 HEAD = ["layer", "head"]
 # For tasks that the paper calls exceptions.
-NOT_MORE = {
-    "low": -np.inf,
-    "high": 0.0,
-    "strict": False,
-}
+NOT_MORE = {"low": -np.inf, "high": 0.0, "strict": False}
 
 # ---- Table 1: what pretraining and fine-tuning add. Each function takes score(column), ours or
 # the paper's, in points.
 
 
-def _points(rows: pd.DataFrame) -> float:
+def _read_points(rows: pd.DataFrame) -> float:
     """Read the accuracy, or the mean of both correlations."""
     means = rows.groupby("score")["value"].mean()
-    return float(
-        means["accuracy"] if "accuracy" in means else means[["pearson", "spearman"]].mean()
-    )
+    if "accuracy" in means:
+        return float(means["accuracy"])
+    return float(means[["pearson", "spearman"]].mean())
 
 
-def _from_random_weights(evidence: Evidence, task: str) -> float:
-    random, tuned = (evidence.scores(name)["train"] for name in (f"{task}.random", task))
-    if set(random) != set(tuned):
-        sizes = f"{random.iloc[0]:.0f} rows, pretrained ones on {tuned.iloc[0]:.0f}"
-        raise NotTestableError(f"random weights were trained on {sizes}")
-    return _points(evidence.scores(f"{task}.random"))
+def _score_random_weights(evidence: Evidence, task: str) -> float:
+    random = evidence.scores(f"{task}.random")
+    sizes = random["train"]
+    tuned_sizes = evidence.scores(task)["train"]
+    if set(sizes) != set(tuned_sizes):
+        raise NotTestableError(
+            f"random weights were trained on {sizes.iloc[0]:.0f} rows, pretrained ones on"
+            f" {tuned_sizes.iloc[0]:.0f}"
+        )
+    return _read_points(random)
 
 
-RANDOM_HEADS = {"metric": "frozen", "variant": "random_head"}
+def _score_pretrained(evidence: Evidence, task: str) -> float:
+    """Average the scores of random heads on the pretrained model."""
+    rows = evidence.every_row("base", metric="frozen", variant="random_head", task=task)
+    return _read_points(statistics.in_points(rows))
 
 
-def _scores(evidence: Evidence, task: str) -> Callable[[str], float]:
-    """Read our scores of a task by column; `pretrained` is the mean over random heads."""
-    columns = {
-        "finetuned": lambda: _points(evidence.scores(task)),
-        "random_init": lambda: _from_random_weights(evidence, task),
-        "pretrained": lambda: _points(
-            statistics.in_points(evidence.every_row("base", **RANDOM_HEADS, task=task))
-        ),
-    }
-    return lambda column: columns[column]()
+def _read_scores(evidence: Evidence, task: str) -> Callable[[str], float]:
+    """Read our scores of a task by column."""
+
+    def score(column: str) -> float:
+        if column == "finetuned":
+            return _read_points(evidence.scores(task))
+        if column == "random_init":
+            return _score_random_weights(evidence, task)
+        return _score_pretrained(evidence, task)
+
+    return score
 
 
-def _scores_printed(published: Mapping, task: str) -> Callable[[str], float]:
+def _read_scores_printed(published: Mapping, task: str) -> Callable[[str], float]:
     """Read the paper's scores of a task by column: of F1 and accuracy, accuracy."""
-    return lambda column: np.ravel(published["table1"]["rows"][task][column])[-1]
+    row = published["table1"]["rows"][task]
+    return lambda column: np.ravel(row[column])[-1]
 
 
-in_table_1 = partial(claim, "table1", of=_scores, printed=_scores_printed, form="{:.1f}")
+in_table_1 = partial(claim, "table1", of=_read_scores, printed=_read_scores_printed, form="{:.1f}")
 
 
 def gain(score, _=None) -> float:
@@ -79,18 +84,17 @@ def gain(score, _=None) -> float:
 
 def above_majority(evidence: Evidence, task: str) -> float:
     evidence.scores(task)  # where there is one pretraining run, the task's runs are the replicates
-    constant = statistics.in_points(
-        evidence.every_row("base", metric="frozen", task=task, variant="constant")
-    )
-    answers = constant.query("score == 'accuracy'").groupby("draw")["value"].mean()
-    return _scores(evidence, task)("pretrained") - answers.max()
+    constant = evidence.every_row("base", metric="frozen", task=task, variant="constant")
+    accuracies = statistics.in_points(constant).query("score == 'accuracy'")
+    by_answer = accuracies.groupby("draw")["value"].mean()
+    return _score_pretrained(evidence, task) - by_answer.max()
 
 
 claim(
     "table1",
     "K1.1",
     "mean gain over 7 tasks, in points",
-    lambda evidence: np.mean([gain(_scores(evidence, task)) for task in TASKS]),
+    lambda evidence: np.mean([gain(_read_scores(evidence, task)) for task in TASKS]),
     low=30.9,
     high=40.9,
     strict=False,
@@ -128,50 +132,51 @@ CLASSIFIED = {"metric": "pattern_share", "variant": "classified"}
 HETEROGENEOUS = CLASSIFIED | {"pattern": "heterogeneous"}
 
 
-def _labelled_by_hand(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of a classifier that learnt from maps labelled by a person; NotTestableError if
-    it learnt from a rule's labels alone."""
+def _check_labels(rows: pd.DataFrame) -> None:
+    """Raise NotTestableError if the classifier learnt from a rule's labels alone, and from no map
+    that a person labelled."""
     if not rows["labels_by_person"].any():
         raise NotTestableError(
             "about maps labelled by hand; these labels are all a rule's (patterns.labels)"
         )
-    return rows
 
 
-def _heterogeneous_in(evidence: Evidence, task: str) -> pd.DataFrame:
-    return _labelled_by_hand(evidence.rows(task, **HETEROGENEOUS))
+def _read_share(evidence: Evidence, task: str) -> float:
+    """Average the share of the class `heterogeneous`, in percent."""
+    rows = evidence.rows(task, **HETEROGENEOUS)
+    _check_labels(rows)
+    return rows["value"].mean() * statistics.POINTS
 
 
-def _heterogeneous(evidence: Evidence, *_) -> dict[str, float]:
-    """Average the share of the class `heterogeneous` by task, in percent."""
-    return {
-        name: _heterogeneous_in(evidence, name)["value"].mean() * statistics.POINTS
-        for name in TASKS
-    }
+def _read_shares(evidence: Evidence, *_) -> dict[str, float]:
+    return {task: _read_share(evidence, task) for task in TASKS}
 
 
-def _heterogeneous_printed(published: Mapping, *_) -> dict[str, float]:
+def _read_shares_printed(published: Mapping, *_) -> dict[str, float]:
     entry = published["figure2"]
     column = entry["columns"].index("heterogeneous")
-    return {name: row[column] for name, row in entry["rows"].items()}
+    return {task: row[column] for task, row in entry["rows"].items()}
 
 
 def distance_to_the_next(shares: Mapping[str, float], task: str, end: str) -> float:
-    others = [share for other, share in shares.items() if other != task]
-    return shares[task] - (min(others) if end == "lowest" else max(others))
+    other_tasks = [share for name, share in shares.items() if name != task]
+    if end == "lowest":
+        return shares[task] - min(other_tasks)
+    return shares[task] - max(other_tasks)
 
 
 def share_in_bert_base(evidence: Evidence, task: str) -> float:
-    shares = _heterogeneous_in(evidence, task)
-    checkpoint = shares["checkpoint"].iloc[0]
+    share = _read_share(evidence, task)
+    checkpoint = evidence.rows(task, **HETEROGENEOUS)["checkpoint"].iloc[0]
     if "bert-base-uncased" not in checkpoint:
         raise NotTestableError(f"about shares in bert-base-uncased, not in {checkpoint}")
-    return shares["value"].mean() * statistics.POINTS
+    return share
 
 
 def f1_of_classifier(evidence: Evidence, answer: str) -> float:
-    # They say of the classifier the same for every model.
-    rows = _labelled_by_hand(evidence.every_row(TASKS[0], **CLASSIFIED))
+    # Every model has the same classifier.
+    rows = evidence.every_row(TASKS[0], **CLASSIFIED)
+    _check_labels(rows)
     return np.mean(rows[f"f1_macro_{answer}"])
 
 
@@ -182,8 +187,8 @@ claim(
     distance_to_the_next,
     [case("mrpc", "lowest", high=0.0), case("qqp", "highest", low=0.0)],
     strict=False,
-    of=_heterogeneous,
-    printed=_heterogeneous_printed,
+    of=_read_shares,
+    printed=_read_shares_printed,
     form="{:.1f} (digitised)",
 )
 claim(
@@ -207,8 +212,8 @@ claim(
     bounds=SHARE,
 )
 
-# ---- Figure 3: heads that relate a predicate and its arguments. Each is one number over all
-# pretraining runs, as the paper has one: what varies here are sentences.
+# ---- Figure 3: heads that relate a predicate and its arguments. Each claim has one number over
+# all pretraining runs, as in the paper. Its interval is over sentences.
 
 NAMED = {"L1H2": (1, 2), "L7H6": (7, 6)}
 
@@ -218,25 +223,25 @@ def rank_in_the_figure(evidence: Evidence, head: str) -> float:
     return rows.groupby(HEAD)["rank"].mean()[NAMED[head]]
 
 
-def _two_best(evidence: Evidence) -> pd.DataFrame:
-    """Select for each run the heads that a reader of the figure would pick."""
-    rows = evidence.relation_heads("base", "max_fe_to_lu")
-    return rows[rows["rank"] <= 2]
-
-
 def direction(evidence: Evidence) -> float:
-    other = evidence.relation_heads("base", "max_lu_to_fe").set_index(["init", *HEAD])["value"]
-    best = _two_best(evidence).set_index(["init", *HEAD])["value"]
-    return (other[best.index] - best).mean()
+    head = ["init", *HEAD]
+    to_argument = evidence.relation_heads("base", "max_lu_to_fe").set_index(head)["value"]
+    rows = evidence.relation_heads("base", "max_fe_to_lu")
+    to_predicate = rows[rows["rank"] <= 2].set_index(head)["value"]
+    return (to_argument[to_predicate.index] - to_predicate).mean()
 
 
 def above_null(evidence: Evidence, heads: str) -> float:
-    """Measure how far a head's score is above the 99th percentile of its null: for the two best
-    heads the lesser, for all heads the largest, though of 144 one is above without any reason."""
-    two = heads == "two best heads"
-    rows = _two_best(evidence) if two else evidence.relation_heads("base", "max_fe_to_lu")
-    excess = (rows["value"] - rows["null_99"]).groupby(rows["init"])
-    return (excess.min() if two else excess.max()).mean()
+    """Measure how far a head's score is above the 99th percentile of its null. The two best heads
+    count by the lesser of both. All heads count by the largest, although one of 144 is above its
+    percentile by chance."""
+    rows = evidence.relation_heads("base", "max_fe_to_lu")
+    excess = rows["value"] - rows["null_99"]
+    if heads == "two best heads":
+        by_run = excess[rows["rank"] <= 2].groupby(rows["init"]).min()
+    else:
+        by_run = excess.groupby(rows["init"]).max()
+    return by_run.mean()
 
 
 about_relations = partial(claim, "figure3", across=True)
@@ -265,31 +270,34 @@ about_relations(
 # ---- Figure 5, and controls beside it: change of attention
 
 
-def _change_printed(published: Mapping, task: str, _) -> Curve:
+def _read_curve_printed(published: Mapping, task: str, _) -> Curve:
     """Read the paper's only curve, of padded inputs."""
-    means = dict(enumerate(published["figure5"]["tasks"][task]["layer_mean"], 1))
-    return Curve(means, len(means))
+    means = published["figure5"]["tasks"][task]["layer_mean"]
+    return Curve(dict(enumerate(means, 1)), len(means))
 
 
 def lower_minus_last_sixth(curve: Curve, *_) -> float:
     top = curve.part(11, 12, 12)
-    return min(curve[k] for k in range(1, curve.layers + 1) if k not in top) - max(
-        curve[k] for k in top
-    )
+    lower = set(range(1, curve.layers + 1)) - set(top)
+    return min(curve[k] for k in lower) - max(curve[k] for k in top)
 
 
 def distance_and_change(evidence: Evidence, task: str) -> float:
-    moved, kept = evidence.curve(task, "displacement"), evidence.curve(task, "crop")
-    layers = range(1, moved.layers + 1)
-    values = ([moved[k] for k in layers], [1 - kept[k] for k in layers])
-    return rank_correlation(*values, "the distance from the start, or the change of attention,")
+    distance = evidence.curve(task, "displacement")
+    cosine = evidence.curve(task, "crop")
+    layers = range(1, distance.layers + 1)
+    return rank_correlation(
+        [distance[k] for k in layers],
+        [1 - cosine[k] for k in layers],
+        "the distance from the start, or the change of attention,",
+    )
 
 
 def inherited_minus_own(evidence: Evidence, task: str) -> float:
-    change = partial(
-        evidence.by_layer, task, metric="own_or_inherited", measure="cosine_distance", head=0
-    )
-    return (change(variant="inherited") - change(variant="own")).mean(11, 12, 12)
+    rows = {"metric": "own_or_inherited", "measure": "cosine_distance", "head": 0}
+    inherited = evidence.by_layer(task, variant="inherited", **rows)
+    own = evidence.by_layer(task, variant="own", **rows)
+    return (inherited - own).mean(11, 12, 12)
 
 
 claim(
@@ -298,13 +306,13 @@ claim(
     "least cosine below the last sixth of the layers minus the largest within it",
     lower_minus_last_sixth,
     [
-        case(task, way, **(NOT_MORE if task == "qqp" else {}))
-        for task in sorted(TASKS, key="qqp".__eq__)
-        for way in ("crop", "padded")
+        *(case(task, way) for task in TASKS if task != "qqp" for way in ("crop", "padded")),
+        case("qqp", "crop", **NOT_MORE),
+        case("qqp", "padded", **NOT_MORE),
     ],
     low=0.0,
     of=Evidence.curve,
-    printed=_change_printed,
+    printed=_read_curve_printed,
     form="{:.3f} (digitised, padded)",
 )
 claim(
@@ -327,7 +335,7 @@ claim(
     low=0.0,
 )
 
-# ---- Figure 6: attention to special tokens; and words, of which there is no figure
+# ---- Figure 6: attention to special tokens; and to words, for which the paper has no figure
 
 EXCEPTIONS = ("stsb", "rte", "qnli")
 KINDS = ("pron", "noun", "verb", "obj", "subj", "neg", "cls", "sep")  # of the paper's Figure 7
@@ -342,47 +350,49 @@ NOTICED = [
 ]
 
 
-def _layer_means(evidence: Evidence, task: str) -> Callable[[str], Sequence[float]]:
+def _read_layer_means(evidence: Evidence, task: str) -> Callable[[str], Sequence[float]]:
     """Average the attention to a token by layer, as a function of the token."""
-    rows = partial(evidence.attention_to, task)
-    return lambda token: rows(token).query("head == 0").groupby("layer")["value"].mean()
+
+    def means(token: str) -> pd.Series:
+        rows = evidence.attention_to(task, token)
+        return rows[rows["head"] == 0].groupby("layer")["value"].mean()
+
+    return means
 
 
-def _layer_means_printed(published: Mapping, task: str) -> Callable[[str], Sequence[float]]:
+def _read_layer_means_printed(published: Mapping, task: str) -> Callable[[str], Sequence[float]]:
     return lambda token: published["figure6"][token][task]["layer_mean"]
 
 
-def _centre(weights: Sequence[float]) -> float:
-    """Find the layer around which attention lies."""
-    return np.average(np.arange(1, len(weights) + 1), weights=weights)
+def centre(weights: Sequence[float]) -> float:
+    """Average the number of the layer, weighted by attention."""
+    layers = np.arange(1, len(weights) + 1)
+    return np.average(layers, weights=weights)
 
 
 def lead_of_sst2(evidence: Evidence, token: str) -> float:
     """Subtract the largest attention of other tasks to a token from that of SST-2, means over
-    layers and heads. The paper's reason is that inputs of SST-2 have one separator; with
-    `sep_sum`, where two are added up, that reason is gone."""
-    means = {task: _layer_means(evidence, task)(token).mean() for task in TASKS}
+    layers and heads. The paper's reason is that inputs of SST-2 have one separator. The sum of two
+    separators, `sep_sum`, removes that reason."""
+    means = {task: _read_layer_means(evidence, task)(token).mean() for task in TASKS}
     return means.pop("sst2") - max(means.values())
 
 
-def _weights_of_heads(
-    evidence: Evidence, task: str, token: str, before: bool = False
-) -> pd.Series:
+def _read_heads(evidence: Evidence, task: str, token: str, before: bool = False) -> pd.Series:
+    """Average the attention to a token by head."""
     rows = evidence.attention_to(task, token, before=before)
     return rows[rows["head"] > 0].groupby(HEAD)["value"].mean()
 
 
 def share_of_special(evidence: Evidence, task: str, token: str) -> float:
-    special = max(_weights_of_heads(evidence, task, other).max() for other in ("cls", "sep"))
-    return ratio(
-        _weights_of_heads(evidence, task, token).max(), special, "attention to [CLS] and [SEP]"
-    )
+    special = max(_read_heads(evidence, task, name).max() for name in ("cls", "sep"))
+    largest = _read_heads(evidence, task, token).max()
+    return ratio(largest, special, "attention to [CLS] and [SEP]")
 
 
 def gain_of_a_head(evidence: Evidence, task: str, token: str) -> float:
-    after, before = (
-        _weights_of_heads(evidence, task, token, before=when) for when in (False, True)
-    )
+    after = _read_heads(evidence, task, token)
+    before = _read_heads(evidence, task, token, before=True)
     return (after - before).max()
 
 
@@ -391,11 +401,11 @@ claim(
     "K6.1",
     "centre of attention to [SEP] minus that to [CLS], in layers (the mean layer, weighted by the"
     " attention that its heads give the token on average)",
-    lambda means, _: _centre(means("sep")) - _centre(means("cls")),
+    lambda means, _: centre(means("sep")) - centre(means("cls")),
     TASKS,
     low=0.0,
-    of=_layer_means,
-    printed=_layer_means_printed,
+    of=_read_layer_means,
+    printed=_read_layer_means_printed,
 )
 claim(
     "figure6",
@@ -419,13 +429,13 @@ claim(
     "linguistic", "K6.4", "largest gain of a head in attention", gain_of_a_head, NOTICED, low=0.01
 )
 
-# ---- Figure 7: what [CLS] gives to each kind in the last layer, mean over heads
+# ---- Figure 7: attention of [CLS] to each kind in the last layer, mean over heads
 
 
-def _weights(evidence: Evidence, task: str, needed: str = "sep") -> dict[str, float]:
-    """Read the weight that [CLS] gives each kind of token in the last layer; kinds that no input
-    has are left out."""
-    found = {}
+def _read_weights(evidence: Evidence, task: str, needed: str = "sep") -> dict[str, float]:
+    """Read the weight that [CLS] gives each kind of token in the last layer. Kinds that no input
+    has are left out, unless the kind is `needed`."""
+    weights = {}
     for kind in (needed, *KINDS):
         try:
             rows = evidence.attention_to(task, kind, "from_cls")
@@ -433,17 +443,20 @@ def _weights(evidence: Evidence, task: str, needed: str = "sep") -> dict[str, fl
             if kind == needed:
                 raise
             continue
-        last = (rows["head"] == 0) & (rows["layer"] == rows["layer"].max())
-        found[kind] = float(rows.loc[last, "value"].mean())
-    return found
+        is_last = rows["layer"] == rows["layer"].max()
+        mean_of_heads = rows.loc[is_last & (rows["head"] == 0), "value"]
+        weights[kind] = float(mean_of_heads.mean())
+    return weights
 
 
-def _weights_printed(published: Mapping, task: str) -> dict[str, float]:
-    return {kind: float(np.mean(published["figure7"]["tasks"][task][kind])) for kind in KINDS}
+def _read_weights_printed(published: Mapping, task: str) -> dict[str, float]:
+    strips = published["figure7"]["tasks"][task]
+    return {kind: float(np.mean(strips[kind])) for kind in KINDS}
 
 
-def _lead(weights: Mapping[str, float], kind: str) -> float:
-    return weights[kind] - max(weight for other, weight in weights.items() if other != kind)
+def lead(weights: Mapping[str, float], kind: str) -> float:
+    other_kinds = [weight for name, weight in weights.items() if name != kind]
+    return weights[kind] - max(other_kinds)
 
 
 OF_LAST = "in the last layer, mean over heads, minus the largest to another kind"
@@ -452,17 +465,17 @@ claim(
     "K7.1",
     f"attention of [CLS] to [SEP] {OF_LAST} (pronouns, nouns, verbs, objects, subjects, negation,"
     " [CLS])",
-    lambda weights, _: _lead(weights, "sep"),
+    lambda weights, _: lead(weights, "sep"),
     [case(task, **NOT_MORE) if task in EXCEPTIONS else task for task in TASKS],
     low=0.0,
-    of=_weights,
-    printed=_weights_printed,
+    of=_read_weights,
+    printed=_read_weights_printed,
 )
 claim(
     "figure7",
     "K7.2",
     f"attention of [CLS] to punctuation {OF_LAST} (those of K7.1, and [SEP])",
-    lambda evidence, task: _lead(_weights(evidence, task, "punct"), "punct"),
+    lambda evidence, task: lead(_read_weights(evidence, task, "punct"), "punct"),
     EXCEPTIONS,
     low=0.0,
 )
@@ -473,56 +486,63 @@ OTHER_HALF = "other half"
 FRAMES, SHARED = [(1, 2), (7, 6)], [(4, 1), (2, 12)]  # heads that the paper names: (layer, head)
 
 
-def _disabled(evidence: Evidence, task: str) -> pd.DataFrame:
+def _read_disabled_heads(evidence: Evidence, task: str) -> pd.DataFrame:
     rows = evidence.ablations(task)
     return rows[rows["head"] > 0]
 
 
-def _gains_printed(published: Mapping, task: str, item: str = "figure8") -> np.ndarray:
-    """Read the paper's gains in points, [layers, heads] or [layers]; from counts of right answers
-    where the panel gives these away."""
+def _read_gains_printed(published: Mapping, task: str, item: str = "figure8") -> np.ndarray:
+    """Read the paper's gains in points, [layers, heads] or [layers], from counts of right answers
+    if these follow from the panel."""
     panel = published[item]["tasks"][task]
     counts = panel.get("exact_correct", panel)
     scores = np.asarray(counts["matrix" if item == "figure8" else "layers"])
     return statistics.POINTS * (scores - counts["baseline"]) / counts.get("n", 1)
 
 
-def largest_gain(evidence: Evidence, task: str, chosen: str = "") -> float:
+def largest_gain(evidence: Evidence, task: str, half: str = "") -> float:
     """Find the largest gain of a disabled head. With `other half` the head is chosen on one half
     of the examples and its gain taken on the other.
 
-    Of heads on the complete development set if there are any: on a sample the largest gain is
-    larger by chance.
+    Heads on the complete development set count alone, if there are any: on a sample the largest
+    gain is larger by chance.
     """
-    if chosen:
+    if half:
         return evidence.ablations(task, "ablation_split_half")["delta"].mean()
-    heads = _disabled(evidence, task)
-    surest = heads[heads["sample"] == heads["sample"].min()]  # complete, sample
-    return surest.groupby(["init", "seed"])["delta"].max().mean()
+    heads = _read_disabled_heads(evidence, task)
+    first = heads["sample"].min()  # `complete` before `sample`
+    heads = heads[heads["sample"] == first]
+    return heads.groupby(["init", "seed"])["delta"].max().mean()
 
 
-def _largest_printed(published: Mapping, task: str, half: str = "") -> str:
-    return "" if half else f"{_gains_printed(published, task).max():.2f} (digitised)"
+def _write_largest_printed(published: Mapping, task: str, half: str = "") -> str:
+    if half:
+        return ""
+    return f"{_read_gains_printed(published, task).max():.2f} (digitised)"
 
 
-def _of_frames_printed(published: Mapping, task: str) -> str:
-    gains = _gains_printed(published, task)
+def _write_frames_printed(published: Mapping, task: str) -> str:
+    gains = _read_gains_printed(published, task)
     return f"{gains[0, 1]:.2f} and {gains[6, 5]:.2f} (digitised)"
 
 
 def loss_of_frames(evidence: Evidence, task: str) -> float:
-    """Find the larger loss of two heads named beforehand. They are two tests of each run, not 144:
-    p is corrected for these (Bonferroni)."""
-    two = of_bert_base(_disabled(evidence, task)).set_index(HEAD).loc[FRAMES]
-    return (-two["delta"]).where(two["p"] <= 0.05 / len(two), 0.0).clip(lower=0.0).max()
+    """Find the larger significant loss of two heads that were named before the test. A run has two
+    tests, not 144: p is corrected for two (Bonferroni)."""
+    heads = of_bert_base(_read_disabled_heads(evidence, task))
+    named = heads.set_index(HEAD).loc[FRAMES]
+    is_significant = named["p"] <= 0.05 / len(named)
+    losses = (-named["delta"]).where(is_significant, 0.0)
+    return losses.clip(lower=0.0).max()
 
 
-def _gains_of_heads(evidence: Evidence, task: str) -> pd.Series:
-    return of_bert_base(_disabled(evidence, task)).groupby(HEAD)["delta"].mean()
+def _read_head_gains(evidence: Evidence, task: str) -> pd.Series:
+    heads = of_bert_base(_read_disabled_heads(evidence, task))
+    return heads.groupby(HEAD)["delta"].mean()
 
 
-def _gains_of_heads_printed(published: Mapping, task: str) -> pd.Series:
-    gains = pd.DataFrame(_gains_printed(published, task)).stack()
+def _read_head_gains_printed(published: Mapping, task: str) -> pd.Series:
+    gains = pd.DataFrame(_read_gains_printed(published, task)).stack()
     return gains.set_axis([(layer + 1, head + 1) for layer, head in gains.index])
 
 
@@ -530,14 +550,15 @@ def rank_of_the_shared(gains: pd.Series, _) -> int:
     return max((gains < gains[head]).sum() + 1 for head in SHARED)
 
 
-def _whole_layers(evidence: Evidence, task: str = "rte") -> Curve:
+def _read_layer_gains(evidence: Evidence, task: str = "rte") -> Curve:
     rows = evidence.ablations(task)
-    gains = rows[(rows["head"] == 0) & (rows["layer"] > 0)].groupby("layer")["delta"].mean()
+    layers = rows[(rows["head"] == 0) & (rows["layer"] > 0)]
+    gains = layers.groupby("layer")["delta"].mean()
     return Curve(gains.to_dict(), int(gains.index.max()))
 
 
-def _whole_layers_printed(published: Mapping, task: str = "rte") -> Curve:
-    gains = _gains_printed(published, task, "figure9")
+def _read_layer_gains_printed(published: Mapping, task: str = "rte") -> Curve:
+    gains = _read_gains_printed(published, task, "figure9")
     return Curve(dict(enumerate(gains, 1)), len(gains))
 
 
@@ -549,7 +570,7 @@ claim(
     [case(task, low=0.1) for task in TASKS]
     + [case(task, OTHER_HALF, low=0.0, strict=True) for task in TASKS],
     strict=False,
-    published=_largest_printed,
+    published=_write_largest_printed,
 )
 claim(
     "figure8",
@@ -558,8 +579,8 @@ claim(
     lambda gains, _: gains.mean(),
     ["mrpc", "rte"],
     low=0.0,
-    printed=_gains_printed,
-    of=lambda evidence, task: _disabled(evidence, task)["delta"],
+    printed=_read_gains_printed,
+    of=lambda evidence, task: _read_disabled_heads(evidence, task)["delta"],
 )
 claim(
     "figure8",
@@ -571,7 +592,7 @@ claim(
     high=0.0,
     strict=False,
     across=True,
-    published=_of_frames_printed,
+    published=_write_frames_printed,
     inputs=False,
 )
 claim(
@@ -582,12 +603,12 @@ claim(
     ["stsb", "rte"],
     high=14,
     strict=False,
-    of=_gains_of_heads,
-    printed=_gains_of_heads_printed,
+    of=_read_head_gains,
+    printed=_read_head_gains_printed,
     form="{} (digitised)",
     inputs=False,
 )
-figure9 = partial(claim, "figure9", of=_whole_layers, printed=_whole_layers_printed)
+figure9 = partial(claim, "figure9", of=_read_layer_gains, printed=_read_layer_gains_printed)
 figure9(
     "K9.1",
     "gain from disabling layer 1 of 12 in RTE, in points",
