@@ -1,42 +1,45 @@
-"""BERT Goes to College 2020: its figures and the tables that they read."""
+"""BERT Goes to College 2020: its figures and the tables that each figure reads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 
 from bertshift.errors import UserError
 from bertshift.papers.figure import Figure
 from bertshift.papers.tables import each, plain
 
 
-def _chains(wanted: Mapping) -> dict[str, str]:
+def _name_chains(wanted: Mapping) -> dict[str, str]:
     """Name each model after fine-tuning on the task of each other, with each kind of head: {chain:
     the model alone}."""
     models = plain(wanted)
-    chains = {
-        str(replace(final, stages=first.stages + final.stages, variants=variants)): str(final)
-        for variants in (
-            (head,) if head == "carry" else () for head in wanted.get("heads", ["fresh"])
-        )
-        for final in models
-        for first in models
-        if first != final
-    }
+    chains = {}
+    for head in wanted.get("heads", ["fresh"]):
+        variants = ("carry",) if head == "carry" else ()
+        for final, first in product(models, repeat=2):
+            if first != final:
+                stages = first.stages + final.stages
+                chain = replace(final, stages=stages, variants=variants)
+                chains[str(chain)] = str(final)
     if not chains:
         raise UserError("an intermediate task is one of several; list at least two models.")
     return chains
 
 
-def _losses(wanted: Mapping) -> list[str]:
-    return [f"results/losses/{model}.tsv" for model in [*wanted["models"], *_chains(wanted)]]
+def _name_losses(wanted: Mapping) -> list[str]:
+    models = [*wanted["models"], *_name_chains(wanted)]
+    return [f"results/losses/{model}.tsv" for model in models]
 
 
-def _gains(wanted: Mapping) -> list[str]:
-    """Name the tables of scores of each model alone, and of what each chain gains over it."""
-    gains = [f"results/gains/{chain}_vs_{model}.tsv" for chain, model in _chains(wanted).items()]
+def _name_gains(wanted: Mapping) -> list[str]:
+    """Name the tables of scores of each model alone, and of each chain's gain over it."""
+    chains = _name_chains(wanted)
+    gains = [f"results/gains/{chain}_vs_{model}.tsv" for chain, model in chains.items()]
     return each("results/scores/{model}.tsv")(wanted) + gains
 
 
-def _one_head(key: str, task: str) -> Figure:
+def _describe_heads(key: str, task: str) -> Figure:
+    """Describe the figure of the differences of single heads."""
     return Figure(
         f"One head re-initialised ({task} in the report)",
         each("results/reinit_heads/{model}.tsv"),
@@ -53,7 +56,7 @@ def _one_head(key: str, task: str) -> Figure:
     )
 
 
-def _summary(key: str, task: str, of: str, by: str) -> Figure:
+def _describe_summary(key: str, task: str, of: str, by: str) -> Figure:
     """Describe the figure that summarises the differences in figure `of`, by `layer` or by
     `head`."""
     shown = of.replace("figure", "Figure ")
@@ -78,7 +81,7 @@ NAME = "BERT Goes to College 2020"
 FIGURES = {
     "figure1": Figure(
         "Training loss after an intermediate task",
-        _losses,
+        _name_losses,
         "Training loss of the last stage on each of four tasks, directly and after each of the"
         " others as an intermediate task. Pale: the loss of every step. Thick: its moving average"
         " (decay 0.98). Every stage begins a new optimiser and schedule. The paper draws curves"
@@ -87,7 +90,7 @@ FIGURES = {
     ),
     "figure2": Figure(
         "Scores after an intermediate task",
-        _gains,
+        _name_gains,
         "Development scores of four tasks, fine-tuned directly (boxed) and after each of the"
         " others as an intermediate task. Each cell has the mean over replicates and Δ, its"
         " difference to direct fine-tuning. Blue is a gain, orange a loss, and both are full at"
@@ -136,10 +139,10 @@ FIGURES = {
         " The paper's curves carry no numbers.",
         "losses.figure4",
     ),
-    "figure5": _one_head("figure5", "CoLA"),
-    "figure6": _one_head("figure6", "STS-B"),
-    "figure7": _summary("figure7", "CoLA", of="figure5", by="layer"),
-    "figure8": _summary("figure8", "STS-B", of="figure6", by="layer"),
-    "figure9": _summary("figure9", "CoLA", of="figure5", by="head"),
-    "figure10": _summary("figure10", "STS-B", of="figure6", by="head"),
+    "figure5": _describe_heads("figure5", "CoLA"),
+    "figure6": _describe_heads("figure6", "STS-B"),
+    "figure7": _describe_summary("figure7", "CoLA", of="figure5", by="layer"),
+    "figure8": _describe_summary("figure8", "STS-B", of="figure6", by="layer"),
+    "figure9": _describe_summary("figure9", "CoLA", of="figure5", by="head"),
+    "figure10": _describe_summary("figure10", "STS-B", of="figure6", by="head"),
 }

@@ -24,28 +24,30 @@ SCORES = {"cola": "mcc", "mrpc": "accuracy", "rte": "accuracy", "wnli": "accurac
 def last_fall_of_loss(evidence: Evidence, task: str) -> float:
     losses = evidence.every_row(task, metric="loss").groupby("step")["value"].mean().to_numpy()
     sixth = max(1, len(losses) // 6)
-    before, last = losses[-2 * sixth : -sixth], losses[-sixth:]
-    return 1 - ratio(last.mean(), before.mean(), "the loss before the last steps")
+    last = losses[-sixth:]
+    last_but_one = losses[-2 * sixth : -sixth]
+    return 1 - ratio(last.mean(), last_but_one.mean(), "the loss before the last steps")
 
 
-def _gains(evidence: Evidence, *_) -> Callable[[str, str], float]:
+def _read_gains(evidence: Evidence, *_) -> Callable[[str, str], float]:
     """Read our gains: gain(final task, intermediate task)."""
 
-    def gain(final, first):
-        return evidence.every_row(f"{first}+{final}-{final}", metric="gain", score=SCORES[final])[
-            "value"
-        ].mean()
+    def gain(final: str, first: str) -> float:
+        chain = f"{first}+{final}-{final}"
+        rows = evidence.every_row(chain, metric="gain", score=SCORES[final])
+        return rows["value"].mean()
 
     return gain
 
 
-def _gains_printed(published: Mapping, *_) -> Callable[[str, str], float]:
+def _read_gains_printed(published: Mapping, *_) -> Callable[[str, str], float]:
     """Read the paper's gains: gain(final task, intermediate task), from counts of right answers
-    where the decimals give these away."""
+    if these follow from the decimals."""
     figure = published["figure2"]
 
-    def gain(final, first):
-        counts = figure["exact_correct"].get(final, {"n": 1, "correct": figure["rows"][final]})
+    def gain(final: str, first: str) -> float:
+        as_printed = {"n": 1, "correct": figure["rows"][final]}
+        counts = figure["exact_correct"].get(final, as_printed)
         scores = dict(zip(figure["columns"], counts["correct"], strict=True))
         return (scores[first] - scores[final]) / counts["n"]
 
@@ -61,7 +63,9 @@ claim(
     high=0.1,
     strict=False,
 )
-about_gains = partial(claim, "figure2", of=_gains, printed=_gains_printed, form="{:+.3f}")
+about_gains = partial(
+    claim, "figure2", of=_read_gains, printed=_read_gains_printed, form="{:+.3f}"
+)
 about_gains(
     "C2.1",
     "gain from WNLI as intermediate task",
@@ -90,46 +94,53 @@ about_gains(
     high=0.0,
 )
 
-# ---- Figure 3: layers re-initialised. Positions are the first of these, k; one more than the
-# layers is the plain model.
+# ---- Figure 3: layers re-initialised. A position is the first re-initialised layer, k; the plain
+# model has one more than the number of layers.
 
 REINITIALISED = ["rte", "squad2", "stsb", "cola", "mrpc"]
 
 
-def _scores(sweep: Curve, first: int, last: int) -> list[float]:
+def _list_scores(sweep: Curve, first: int, last: int) -> list[float]:
     """List the scores with k from `first` to `last`, in points."""
     return [sweep[k] for k in range(first, last + 1)]
 
 
 def gain_of_upper_layers(evidence: Evidence) -> float:
     sweep = evidence.sweep("rte").exactly(12)
-    return min(_scores(sweep, 8, 12)) - sweep[13]
+    return min(_list_scores(sweep, 8, 12)) - sweep[13]
 
 
 def rise_with_k(evidence: Evidence, task: str) -> float:
     sweep = evidence.sweep(task)
-    scores = _scores(sweep, 1, sweep.layers + 1)
-    return spearmanr(range(len(scores)), scores).statistic if np.ptp(scores) else 0.0
+    scores = _list_scores(sweep, 1, sweep.layers + 1)
+    if np.ptp(scores) == 0:
+        return 0.0
+    return spearmanr(range(len(scores)), scores).statistic
 
 
 def step_at_ten(evidence: Evidence) -> float:
-    steps = np.diff(_scores(evidence.sweep("cola").exactly(12), 1, 13))
-    return steps[9] - np.delete(steps, 9).max()
+    scores = _list_scores(evidence.sweep("cola").exactly(12), 1, 13)
+    steps = np.diff(scores)
+    other_steps = np.delete(steps, 9)
+    return steps[9] - other_steps.max()
 
 
 def range_over_k(evidence: Evidence) -> float:
     sweep = evidence.sweep("mrpc")
-    return np.ptp(_scores(sweep, 1, sweep.layers))
+    return np.ptp(_list_scores(sweep, 1, sweep.layers))
 
 
-def _above_majority(evidence: Evidence, task: str) -> pd.Series:
+def _subtract_majority(evidence: Evidence, task: str) -> pd.Series:
     """Subtract the majority class's score from the score, by k, in points."""
     rows = evidence.scores(task).query("headline")
-    return (rows["value"] - rows["majority"]).groupby(rows["position"]).mean()
+    differences = rows["value"] - rows["majority"]
+    return differences.groupby(rows["position"]).mean()
 
 
 def farthest_from_majority(evidence: Evidence) -> float:
-    return _above_majority(evidence, "mrpc").loc[1 : evidence.sweep("mrpc").layers].abs().max()
+    differences = _subtract_majority(evidence, "mrpc")
+    layers = evidence.sweep("mrpc").layers
+    return differences.loc[1:layers].abs().max()
 
 
 figure3 = partial(claim, "figure3")
@@ -149,7 +160,7 @@ figure3(
 figure3(
     "C3.3",
     "largest score with k up to 8, in points",
-    lambda evidence: max(_scores(evidence.sweep("stsb").exactly(12), 1, 8)),
+    lambda evidence: max(_list_scores(evidence.sweep("stsb").exactly(12), 1, 8)),
     high=10.0,
 )
 figure3(
@@ -169,7 +180,7 @@ figure3(
 figure3(
     "C3.7",
     "score with all layers re-initialised minus the majority class's, in points",
-    lambda evidence, task: _above_majority(evidence, task).get(1, np.nan),
+    lambda evidence, task: _subtract_majority(evidence, task).get(1, np.nan),
     REINITIALISED,
     high=2.0,
     inputs=False,
@@ -186,53 +197,63 @@ figure3(
 # ---- Heads
 
 
-def _differences(rows: pd.DataFrame, *layers: int) -> pd.Series:
+def _average_differences(rows: pd.DataFrame, *layers: int) -> pd.Series:
     """Average the difference of each head of these layers over replicates. NotTestableError where
     none was re-initialised."""
     rows = rows[rows["layer"].isin(layers)]
     if rows.empty:
-        which = f"layer{'s' * (len(layers) > 1)} {' and '.join(map(str, layers))}"
-        raise NotTestableError(f"no head of {which} was re-initialised")
+        noun = "layer" if len(layers) == 1 else "layers"
+        names = " and ".join(map(str, layers))
+        raise NotTestableError(f"no head of {noun} {names} was re-initialised")
     return rows.groupby(["layer", "head"])["delta"].mean()
 
 
 def least_on_top(rows: pd.DataFrame) -> float:
     layers = int(rows["layers"].iloc[0])
-    return _differences(rows, layers - 1, layers).min()
+    return _average_differences(rows, layers - 1, layers).min()
 
 
-def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> None:
+def number_of_head(words: str) -> int:
+    """Read the number of `head 4`."""
+    return int(words.removeprefix("head "))
+
+
+def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> None:
     """Register the statements on one task's heads, each on one of these figures; `head_1` is the
     range for C9.3 and C10.3."""
 
-    def ours(evidence: Evidence, *_) -> pd.DataFrame:
+    def read_ours(evidence: Evidence, *_) -> pd.DataFrame:
         return evidence.reinitialised_heads(task)
 
-    def printed(published: Mapping, *_) -> pd.DataFrame:
+    def read_printed(published: Mapping, *_) -> pd.DataFrame:
         rows = cells_of(published[heads]).rename(columns={"value": "delta"})
         return rows.assign(layers=published["paper"]["layers"])
 
-    def claim_on(figure: str, number: int, *about, **criterion) -> None:
-        claim(figure, f"{figure.replace('figure', 'C')}.{number}", *about, **criterion)
+    def claim_on(figure: str, number: int, *args, **criterion) -> None:
+        claim(figure, f"{figure.replace('figure', 'C')}.{number}", *args, **criterion)
 
-    def about_head(
+    def claim_on_head(
         number: int, measure: str, statistic: str, cases=NO_CASES, head="", **criterion
     ) -> None:
         """Register a statement whose statistic is taken over layers, of one head: that of the
         case, such as `head 4`, or else `head`."""
 
-        def of_head(evidence, case=head):
+        def summarise_ours(evidence, case=head):
             rows = of_checkpoint(evidence.reinitialised_heads(task), "bert-base-cased")
-            deltas = rows[rows["head"] == int(case[5:])].groupby("layer")["delta"].mean()
+            rows = rows[rows["head"] == number_of_head(case)]
+            deltas = rows.groupby("layer")["delta"].mean()
             # The digits that tables carry: some of the paper's are 0.
             return round(deltas.agg(statistic), 9)
 
-        def summarised(published, case=head):  # with more digits than the paper's differences have
-            return f"{published[by_head]['rows'][statistic][int(case[5:]) - 1]:g}"
+        def read_summary(published, case=head):  # with more digits than the paper's differences
+            summary = published[by_head]["rows"][statistic]
+            return f"{summary[number_of_head(case) - 1]:g}"
 
-        claim_on(by_head, number, measure, of_head, cases, published=summarised, **criterion)
+        claim_on(
+            by_head, number, measure, summarise_ours, cases, published=read_summary, **criterion
+        )
 
-    given = {"of": ours, "printed": printed}
+    sources = {"of": read_ours, "printed": read_printed}
     claim_on(
         heads,
         1,
@@ -240,24 +261,24 @@ def _register(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> N
         least_on_top,
         low=0.0,
         form="{:.3f}",
-        **given,
+        **sources,
     )
     claim_on(
         by_layer,
         1,
         "third quartile of a layer's differences",
-        lambda rows, layer: _differences(rows, int(layer)).quantile(0.75),
+        lambda rows, layer: _average_differences(rows, int(layer)).quantile(0.75),
         ["1", "2"],
         high=0.0,
         form="{:.4f}",
-        **given,
+        **sources,
     )
-    about_head(
+    claim_on_head(
         1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0
     )
-    about_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
-    about_head(3, "mean difference of head 1", "mean", head="head 1", **head_1)
+    claim_on_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
+    claim_on_head(3, "mean difference of head 1", "mean", head="head 1", **head_1)
 
 
-_register("cola", "figure5", "figure7", "figure9", low=0.0)
-_register("stsb", "figure6", "figure8", "figure10", high=0.0)
+_register_heads("cola", "figure5", "figure7", "figure9", low=0.0)
+_register_heads("stsb", "figure6", "figure8", "figure10", high=0.0)

@@ -1,13 +1,15 @@
 """BERT Goes to College: training loss after an intermediate task (Figure 1) and with layers
 re-initialised (Figure 4)."""
 
+import math
 from collections.abc import Mapping
 
 import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm
+from matplotlib.colors import BoundaryNorm, Colormap
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
@@ -26,33 +28,21 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     The table is by final task (`panel`), intermediate task or `direct` (`series`), head and step;
     variant `loss` or `smoothed`.
     """
-    rows = pd.concat(
-        [table.assign(table=path) for path, table in inputs.items()], ignore_index=True
-    )
-    earlier, heads = zip(*map(labelling.intermediate_of, rows["model"]))
-    rows = rows.assign(
-        panel=rows["task"], series=[task or DIRECT for task in earlier], heads=heads
-    )
-    both = [rows.assign(variant="loss"), rows.assign(variant="smoothed", value=rows["smoothed"])]
-    table = numbers.join(
-        numbers.means_of_all(pd.concat(both), AFTER_TASKS, AFTER_TASKS[:3]),
-        columns=[*AFTER_TASKS, *numbers.VALUES],
-    )
+    tables = [table.assign(table=path) for path, table in inputs.items()]
+    rows = pd.concat(tables, ignore_index=True)
+    intermediate, heads = zip(*map(labelling.intermediate_of, rows["model"]))
+    series = [task or DIRECT for task in intermediate]
+    rows = rows.assign(panel=rows["task"], series=series, heads=heads)
+    raw = rows.assign(variant="loss")
+    smoothed = rows.assign(variant="smoothed", value=rows["smoothed"])
+    means = numbers.means_of_all(pd.concat([raw, smoothed]), AFTER_TASKS, AFTER_TASKS[:3])
+    table = numbers.join(means, columns=[*AFTER_TASKS, *numbers.VALUES])
     tasks = list(table["panel"].unique())
-    lines = -(-len(tasks) // 2)
+    lines = math.ceil(len(tasks) / 2)
     figure = style.blank(0.3 + 1.75 * lines)
-    for place, (task, panel) in enumerate(table.groupby("panel", sort=False)):
+    for place, (task, curves) in enumerate(table.groupby("panel", sort=False)):
         axes = figure.add_subplot(lines, 2, place + 1)
-        for (series, heads), rows in panel.groupby(["series", "heads"], sort=False):
-            color = _colour(series)
-            raw, smoothed = (rows[rows["variant"] == variant] for variant in ("loss", "smoothed"))
-            axes.plot(raw["step"], raw["value"], linewidth=0.4, alpha=0.25, zorder=1, color=color)
-            look = {
-                "color": color,
-                "linewidth": 1.1,
-                "linestyle": "--" if heads == "carry" else "-",
-            }
-            layers.curve(axes, smoothed, series, look, "step", zorder=3)
+        _draw_after_tasks(axes, curves)
         axes.set(
             title=f"final task: {labelling.WORDS.get(task, task)}",
             xlabel="iteration",
@@ -62,22 +52,33 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
             axes.set_ylabel("training loss")
     shown = [series for series in (DIRECT, *tasks) if series in set(table["series"])]
     keys = [
-        Line2D([], [], color=_colour(name), linewidth=1.1, label=_label(name)) for name in shown
+        Line2D([], [], color=_choose_colour(name), linewidth=1.1, label=_write_label(name))
+        for name in shown
     ]
     figure.legend(handles=keys, loc="outside upper center", ncols=len(keys))
-    carried = (
-        "Dashed: under the head of the intermediate task."
-        if (table["heads"] == "carry").any()
-        else ""
-    )
+    carried = ""
+    if (table["heads"] == "carry").any():
+        carried = "Dashed: under the head of the intermediate task."
     return style.captioned(figure, table, carried)
 
 
-def _colour(series: str) -> str:
-    return "black" if series == DIRECT else style.look_of(labelling.task_of(series))["color"]
+def _draw_after_tasks(axes: Axes, curves: pd.DataFrame) -> None:
+    for (series, heads), rows in curves.groupby(["series", "heads"], sort=False):
+        colour = _choose_colour(series)
+        raw = rows[rows["variant"] == "loss"]
+        smoothed = rows[rows["variant"] == "smoothed"]
+        pale = {"linewidth": 0.4, "alpha": 0.25, "zorder": 1}
+        axes.plot(raw["step"], raw["value"], color=colour, **pale)
+        linestyle = "--" if heads == "carry" else "-"
+        look = {"color": colour, "linewidth": 1.1, "linestyle": linestyle}
+        layers.curve(axes, smoothed, series, look, "step", zorder=3)
 
 
-def _label(series: str) -> str:
+def _choose_colour(series: str) -> str:
+    return "black" if series == DIRECT else layers.task_colour(series)
+
+
+def _write_label(series: str) -> str:
     return series if series == DIRECT else f"after {labelling.WORDS.get(series, series)}"
 
 
@@ -91,8 +92,9 @@ def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
         longest = max((run["step"].to_numpy() for run in runs), key=max)
         for run in runs:
             steps = longest[longest <= run["step"].max()]
-            curves = {name: np.interp(steps, run["step"], run[name]) for name in LOOKS}
-            parts.append(run.iloc[np.zeros(len(steps), int)].assign(step=steps, **curves))
+            losses = {name: np.interp(steps, run["step"], run[name]) for name in LOOKS}
+            first_row = run.iloc[np.zeros(len(steps), int)]
+            parts.append(first_row.assign(step=steps, **losses))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -105,35 +107,29 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     """
     parts = []
     for path, table in inputs.items():
-        about = {"panel": min(table["model"], key=len), "table": path}
-        curves = on_common_steps(table.rename(columns={"value": "loss"}).assign(**about))
-        rows = curves.melt([name for name in curves if name not in LOOKS], list(LOOKS), "series")
-        parts.append(
-            numbers.means_of_all(rows, BY_LAYER, ["panel"]).sort_values(BY_LAYER, kind="stable")
-        )
+        plain_model = min(table["model"], key=len)
+        losses = table.rename(columns={"value": "loss"}).assign(panel=plain_model, table=path)
+        losses = on_common_steps(losses)
+        facts = [name for name in losses if name not in LOOKS]
+        rows = losses.melt(facts, list(LOOKS), "series")
+        means = numbers.means_of_all(rows, BY_LAYER, ["panel"])
+        parts.append(means.sort_values(BY_LAYER, kind="stable"))
     table = numbers.join(*parts, columns=[*BY_LAYER, *numbers.VALUES])
     panels = table.groupby("panel", sort=False)
     columns = min(3, len(panels))
-    lines = -(-len(panels) // columns)
-    depth = int(table["layers"].max())
+    lines = math.ceil(len(panels) / columns)
     figure = style.blank(1.9 * lines + 0.3)
+    depth = int(table["layers"].max())
     colours = matplotlib.colormaps["viridis"].resampled(depth)
     for place, (panel, curves) in enumerate(panels):
         axes = figure.add_subplot(lines, columns, place + 1)
-        for (position, whole, series), rows in curves.groupby(["position", "layers", "series"]):
-            look = {"color": colours(position - 1), "zorder": 2} | LOOKS[series]
-            if position > whole:  # none is re-initialised
-                look |= {
-                    "color": "black",
-                    "zorder": 3,
-                    "linestyle": "--" if series == "smoothed" else "-",
-                }
-            axes.plot(rows["step"], rows["value"], **look)
+        _draw_by_layer(axes, curves, colours)
         axes.set(title=labelling.label_of(panel), xlabel="step", ylim=(0, None))
         if place % columns == 0:
             axes.set_ylabel("training loss")
+    norm = BoundaryNorm(np.arange(depth + 1) + 0.5, depth)
     bar = figure.colorbar(
-        ScalarMappable(BoundaryNorm(np.arange(depth + 1) + 0.5, depth), colours),
+        ScalarMappable(norm, colours),
         ax=figure.axes,
         fraction=0.03,
         pad=0.02,
@@ -141,3 +137,14 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     )
     bar.set_label("first re-initialised layer")
     return style.captioned(figure, table)
+
+
+def _draw_by_layer(axes: Axes, curves: pd.DataFrame, colours: Colormap) -> None:
+    for (position, depth, series), rows in curves.groupby(["position", "layers", "series"]):
+        look = {"color": colours(position - 1), "zorder": 2} | LOOKS[series]
+        is_plain = position > depth
+        if is_plain:
+            look |= {"color": "black", "zorder": 3}
+        if is_plain and series == "smoothed":
+            look["linestyle"] = "--"
+        axes.plot(rows["step"], rows["value"], **look)

@@ -1,4 +1,4 @@
-"""BERT Goes to College: what re-initialising one head does to the score (Figures 5 and 6), by
+"""BERT Goes to College: the score with one head re-initialised (Figures 5 and 6), summarised by
 layer or by head (7 to 10)."""
 
 from collections.abc import Iterator, Mapping
@@ -13,13 +13,13 @@ from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.provenance import ORIGIN
 
-COLUMNS = ["panel", "series", "score", "layer", "head", "sd", "runs", "p", "q", *numbers.VALUES]
-BY = COLUMNS[:5]
+BY = ["panel", "series", "score", "layer", "head"]
+COLUMNS = [*BY, "sd", "runs", "p", "q", *numbers.VALUES]
 CMAP, LEVEL = "PiYG", 0.05
 DELTA, BASELINE = "delta", "baseline"
 CELL = ["panel", "series", "layer", "head"]
 STATISTICS = ["count", "mean", "std", "min", "p25", "p50", "p75", "max"]
-SPREADLESS = ["count", "std"]  # no differences, so that they have no colour
+NOT_DIFFERENCES = ["count", "std"]  # without a colour
 EXACT = 0.00105  # the paper prints three decimals, some cut and some rounded
 CALCULATED = "derived"
 
@@ -27,9 +27,8 @@ CALCULATED = "derived"
 def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Select the headline rows of results/reinit_heads; `value` is the difference from the mean of
     the baselines."""
-    rows = pd.concat(
-        [table.assign(table=path) for path, table in inputs.items()], ignore_index=True
-    )
+    tables = [table.assign(table=path) for path, table in inputs.items()]
+    rows = pd.concat(tables, ignore_index=True)
     rows = rows[rows["headline"]]
     return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"])
 
@@ -38,18 +37,18 @@ def failures(rows: pd.DataFrame) -> str:
     """Write sentences on the runs among `deltas` and the baselines that failed to train; empty if
     none did."""
     baselines = rows.drop_duplicates(["model", "init"])
-    left_out, all_failed = baselines["baseline_left_out"].sum(), baselines["baseline_failed"].any()
-    said = [
-        (
+    left_out = baselines["baseline_left_out"].sum()
+    sentences = []
+    if rows["failed"].any():
+        sentences.append(
             f"{rows['failed'].sum()} of {len(rows)} runs with a head re-initialised failed to"
             " train and count as they are."
-            if rows["failed"].any()
-            else ""
-        ),
-        f"Left out of the baselines: {left_out} that failed to train." if left_out else "",
-        "Every baseline of a pretraining run failed to train." if all_failed else "",
-    ]
-    return " ".join(filter(None, said))
+        )
+    if left_out:
+        sentences.append(f"Left out of the baselines: {left_out} that failed to train.")
+    if baselines["baseline_failed"].any():
+        sentences.append("Every baseline of a pretraining run failed to train.")
+    return " ".join(sentences)
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd.DataFrame:
@@ -60,51 +59,53 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd
     # A model at the level of the majority class is a result here.
     mean = numbers.means_of_all(rows, BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
-    base = rows.drop_duplicates(["panel", "init"]).assign(series=BASELINE, layer=0, head=0)
-    base = statistics.with_value(
-        base, base["baseline"], ranges.of(base.assign(metric=base["score"])).T
-    )
-    used, all_failed = base["baseline_n"], base["baseline_failed"].astype(bool)
-    counts = {
-        "trained": used.where(~all_failed, 0),
-        "failed": base["baseline_left_out"].where(~all_failed, used),
-    }
-    about = (
-        base.assign(**counts)
-        .groupby(BY, as_index=False)
-        .agg(
-            sd=("baseline_sd", "mean"),
-            runs=("baseline_n", "sum"),
-            trained=("trained", "sum"),
-            failed=("failed", "sum"),
-        )
-    )
-    base = numbers.means(base.drop(columns="failed"), BY, ["panel"]).drop(columns=list(counts))
-    base = base.merge(about, on=BY)
-    return numbers.join(
-        mean.merge(chance, on=BY), base, *printed(rows, published, key), columns=COLUMNS
-    )
+    mean = mean.merge(chance, on=BY)
+    paper = read_published(rows, published, key)
+    return numbers.join(mean, average_baselines(rows), *paper, columns=COLUMNS)
 
 
-def printed(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.DataFrame]:
+def average_baselines(rows: pd.DataFrame) -> pd.DataFrame:
+    """Average the baselines over pretraining runs, and count their runs."""
+    baselines = rows.drop_duplicates(["panel", "init"])
+    baselines = baselines.assign(series=BASELINE, layer=0, head=0)
+    bounds = ranges.of(baselines.assign(metric=baselines["score"])).T
+    baselines = statistics.with_value(baselines, baselines["baseline"], bounds)
+    used = baselines["baseline_n"]
+    all_failed = baselines["baseline_failed"].astype(bool)
+    counts = baselines.assign(
+        trained=used.where(~all_failed, 0),
+        failed=baselines["baseline_left_out"].where(~all_failed, used),
+    )
+    counts = counts.groupby(BY, as_index=False).agg(
+        sd=("baseline_sd", "mean"),
+        runs=("baseline_n", "sum"),
+        trained=("trained", "sum"),
+        failed=("failed", "sum"),
+    )
+    mean = numbers.means(baselines.drop(columns="failed"), BY, ["panel"])
+    return mean.drop(columns=["trained", "failed"]).merge(counts, on=BY)
+
+
+def read_published(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.DataFrame]:
     """Yield the paper's differences and its one baseline."""
     paper, entry = published.get("paper", {}), published.get(key, {})
-    for panel in beside(rows, entry):
-        facts = {"panel": panel, "score": entry["metric"]}
-        yield numbers.published(
-            entry, paper, series=BASELINE, value=entry["baseline"], runs=1, **facts
-        )
-        yield numbers.published(
-            entry, paper, series=DELTA, **facts, **cells_of(entry).to_dict("list")
-        )
+    panel = panel_of_task(rows, entry)
+    if panel is None:
+        return
+    facts = {"panel": panel, "score": entry["metric"]}
+    baseline = {"series": BASELINE, "value": entry["baseline"], "runs": 1}
+    yield numbers.published(entry, paper, **facts, **baseline)
+    cells = cells_of(entry).to_dict("list")
+    yield numbers.published(entry, paper, series=DELTA, **facts, **cells)
 
 
-def beside(rows: pd.DataFrame, entry: Mapping) -> list[str]:
-    """Find the panel beside which the paper's numbers stand: the first model of the same task, if
-    there is one."""
-    return [
-        panel for panel in rows["panel"].unique() if labelling.task_of(panel) == entry.get("task")
-    ][:1]
+def panel_of_task(rows: pd.DataFrame, entry: Mapping) -> str | None:
+    """Find the panel beside the paper's numbers: the first model of the same task, if there is
+    one."""
+    for panel in rows["panel"].unique():
+        if labelling.task_of(panel) == entry.get("task"):
+            return panel
+    return None
 
 
 def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.DataFrame:
@@ -113,41 +114,38 @@ def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.Da
 
     `layer` and `head` are numbers, counted from 1; `series` is a statistic.
     """
-    return pd.DataFrame(
-        {
-            down: int(name.removeprefix("layer_")) if down == "layer" else name,
-            across: other,
-            "value": value,
-        }
-        for name, values in entry["rows"].items()
-        for other, value in zip(
-            range(1, len(values) + 1) if across == "head" else entry["columns"], values
-        )
-    )
+    cells = []
+    for name, values in entry["rows"].items():
+        row = int(name.removeprefix("layer_")) if down == "layer" else name
+        heads = range(1, len(values) + 1)
+        columns = heads if across == "head" else entry["columns"]
+        for column, value in zip(columns, values):
+            cells.append({down: row, across: column, "value": value})
+    return pd.DataFrame(cells)
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> style.Drawn:
     """Draw a heat map of layers x heads with its numbers, and the paper's below it."""
     table = tidy(inputs, published, key)
-    parts = [
-        part
-        for _, panel in table.groupby("panel", sort=False)
-        for _, part in panel.groupby("source")
-    ]
+    parts = []
+    for _, panel in table.groupby("panel", sort=False):
+        parts += [part for _, part in panel.groupby("source")]
     heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in parts]
     height = 0.55 * len(parts) + 0.25 * sum(heights)
     figure, grid = style.grid(height, len(parts), height_ratios=heights)
-    grid = grid[:, 0]
-    for axes, part in zip(grid, parts, strict=True):
+    column = grid[:, 0]
+    is_comparable = comparable(table)
+    for axes, part in zip(column, parts, strict=True):
         draw_cells(figure, axes, part[part["series"] == DELTA])
-        axes.set_title(title(part, comparable(table)), loc="left", pad=3)
-    grid[-1].set_xlabel("head")
-    said = by_chance(table), failures(deltas(inputs)), numbers.cited(published, key, table)
-    figure, _, caption = style.captioned(figure, table[table["series"] == DELTA], *said)
+        axes.set_title(write_title(part, is_comparable), loc="left", pad=3)
+    column[-1].set_xlabel("head")
+    notes = by_chance(table), failures(deltas(inputs)), numbers.cited(published, key, table)
+    figure, _, caption = style.captioned(figure, table[table["series"] == DELTA], *notes)
     return figure, table, caption
 
 
 def draw_cells(figure: Figure, axes: Axes, cells: pd.DataFrame) -> None:
+    """Draw each head's difference with its stars, and a colour bar."""
     stars = np.select([cells["q"] <= LEVEL, cells["p"] <= LEVEL], ["**", "*"], "")
     cells = cells.assign(text=cells["value"].map(short) + stars)
     grid = cells.set_index(["layer", "head"])[["value", "text"]].unstack()
@@ -173,66 +171,68 @@ def draw_cells(figure: Figure, axes: Axes, cells: pd.DataFrame) -> None:
     bar.outline.set_linewidth(0.4)
 
 
-def title(part: pd.DataFrame, same: bool) -> str:
-    """Write the title of a panel. `same`: the paper's numbers are of the same heads as ours."""
+def write_title(part: pd.DataFrame, is_comparable: bool) -> str:
+    """Write the title of a panel; `is_comparable` if the paper's heads are the same as ours."""
     base = part[part["series"] == BASELINE].iloc[0]
     score = labelling.SCORES.get(base["score"], base["score"])
+    value = short(base["value"])
     if base["source"] == "published":
-        other = "" if same else "; other heads or another model, not comparable"
-        return f"Paper: {score}, one baseline of {short(base['value'])}{other}"
+        warning = "" if is_comparable else "; other heads or another model, not comparable"
+        return f"Paper: {score}, one baseline of {value}{warning}"
     sd = f" ± {short(base['sd'])} (sd)" if np.isfinite(base["sd"]) else ""
-    return (
-        f"{labelling.label_of(base['panel'])}, ours: {score}, {base['runs']:.0f} baselines of"
-        f" {short(base['value'])}{sd}"
-    )
+    model = labelling.label_of(base["panel"])
+    return f"{model}, ours: {score}, {base['runs']:.0f} baselines of {value}{sd}"
 
 
 def comparable(table: pd.DataFrame) -> bool:
-    """Tell whether our numbers and the paper's are of the same layers and heads of the same
+    """Test whether our numbers and the paper's are of the same layers and heads of the same
     checkpoint."""
-    both = [set(zip(part["layer"], part["head"])) for _, part in table.groupby("source")]
-    ours, theirs = (
-        table.loc[table["source"] == source, "checkpoint"] for source in ("ours", "published")
-    )
-    named = len(theirs) and ours.str.contains(theirs.iloc[0], regex=False).all()
-    return bool(len(both) == 2 and both[0] == both[1] and named)
+    ours = table[table["source"] == "ours"]
+    theirs = table[table["source"] == "published"]
+    if theirs.empty:
+        return False
+    heads = set(zip(ours["layer"], ours["head"]))
+    if heads != set(zip(theirs["layer"], theirs["head"])):
+        return False
+    checkpoint = theirs["checkpoint"].iloc[0]
+    return bool(ours["checkpoint"].str.contains(checkpoint, regex=False).all())
 
 
 def short(value: float) -> str:
     """Write a number with three decimals, without the 0 before them."""
-    text = f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
-    return "0" if float(f"{value:.3f}") == 0 else text
+    text = f"{value:.3f}"
+    if float(text) == 0:
+        return "0"
+    return text.replace("0.", ".", 1).replace("-", "−")
 
 
 def by_chance(table: pd.DataFrame) -> str:
-    """Say how many heads have a star, beside how many of as many other seeds would."""
+    """Write how many heads have a star, and how many would have one by chance."""
     tested = table[(table["source"] == "ours") & (table["series"] == DELTA) & table["p"].notna()]
     if tested.empty:
         return ""
-    found, chance = (tested["p"] <= LEVEL).sum(), LEVEL * len(tested)
-    return f"Of {len(tested)} heads tested {found} have a star; {chance:.2g} would by chance."
+    starred = (tested["p"] <= LEVEL).sum()
+    chance = LEVEL * len(tested)
+    return f"Of {len(tested)} heads tested {starred} have a star; {chance:.2g} would by chance."
 
 
 def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Summarise `value`, and the values without each block, by `by` and by `series`, which names
     the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear."""
-    groups = rows.groupby(by, sort=False)[
-        ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
-    ]
-    found = {
+    columns = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
+    groups = rows.groupby(by, sort=False)[columns]
+    statistic = {
         "count": groups.count(),
         "mean": groups.mean(),
         "std": groups.std(),
         "min": groups.min(),
         "max": groups.max(),
-        **{f"p{percent}": groups.quantile(percent / 100) for percent in (25, 50, 75)},
+        "p25": groups.quantile(0.25),
+        "p50": groups.quantile(0.5),
+        "p75": groups.quantile(0.75),
     }
-    return (
-        pd.concat(found, axis=1, names=["series"])
-        .stack("series")
-        .dropna(subset="value")
-        .reset_index()
-    )
+    table = pd.concat(statistic, axis=1, names=["series"]).stack("series")
+    return table.dropna(subset="value").reset_index()
 
 
 def tidy_summaries(
@@ -242,31 +242,32 @@ def tidy_summaries(
     printed, and as the paper's differences in its figure `of` give it (provenance `derived`)."""
     rows = deltas(inputs)
     ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", by])
-    ours = ours.assign(**{"head" if by == "layer" else "layer": 0})
-    ours.loc[ours["series"].isin(SPREADLESS), ranges.ENDS[0]] = 0.0
+    ours["head" if by == "layer" else "layer"] = 0
+    floor = ranges.ENDS[0]
+    ours.loc[ours["series"].isin(NOT_DIFFERENCES), floor] = 0.0
     ours = numbers.means(ours, CELL, ["panel"])
-    counts = numbers.runs_of(rows, ["panel", "layer", "head"]).groupby(["panel", by]).sum()
+    heads = numbers.runs_of(rows, ["panel", "layer", "head"])
+    counts = heads.groupby(["panel", by]).sum()
     ours = ours.drop(columns=list(counts)).join(counts, on=["panel", by])
-    return numbers.join(
-        ours, *printed_summaries(rows, published, key, of, by), columns=[*CELL, *numbers.VALUES]
-    )
+    paper = read_published_summaries(rows, published, key, of, by)
+    return numbers.join(ours, *paper, columns=[*CELL, *numbers.VALUES])
 
 
-def printed_summaries(
+def read_published_summaries(
     rows: pd.DataFrame, published: Mapping, key: str, of: str, by: str
 ) -> Iterator[pd.DataFrame]:
+    """Yield the summaries of the paper's differences, and the summaries that the paper prints."""
     paper, entry, source = (published.get(name, {}) for name in ("paper", key, of))
-    for panel in beside(rows, entry):
-        derived = entry | {
-            "provenance": CALCULATED,
-            "place": f"{entry['place']}, from {source['place']}",
-        }
-        down, across = ("layer", "series") if by == "layer" else ("series", "head")
-        for facts, cells in (
-            (derived, summaries(cells_of(source), [by])),
-            (entry, cells_of(entry, down, across)),
-        ):
-            yield numbers.published(facts, paper, panel=panel, **cells.to_dict("list"))
+    panel = panel_of_task(rows, entry)
+    if panel is None:
+        return
+    place = f"{entry['place']}, from {source['place']}"
+    derived = summaries(cells_of(source), [by]).to_dict("list")
+    facts = entry | {"provenance": CALCULATED, "place": place}
+    yield numbers.published(facts, paper, panel=panel, **derived)
+    down, across = ("layer", "series") if by == "layer" else ("series", "head")
+    printed = cells_of(entry, down, across).to_dict("list")
+    yield numbers.published(entry, paper, panel=panel, **printed)
 
 
 def draw_summaries(
@@ -279,8 +280,10 @@ def draw_summaries(
     for panel, rows in table.groupby("panel", sort=False):
         parts.append((f"{labelling.label_of(panel)}, ours", rows[rows["source"] == "ours"]))
         if (rows["source"] == "published").any():
-            other = "" if comparable(rows) else f"; other {by}s or another model, not comparable"
-            parts.append((f"Paper{other}", with_derived(rows)))
+            warning = ""
+            if not comparable(rows):
+                warning = f"; other {by}s or another model, not comparable"
+            parts.append((f"Paper{warning}", with_derived(rows)))
     heights = [part[by].nunique() if by == "layer" else len(STATISTICS) for _, part in parts]
     height = 0.5 * len(parts) + 0.24 * sum(heights)
     figure, grid = style.grid(height, len(parts), height_ratios=heights)
@@ -293,30 +296,27 @@ def draw_summaries(
 def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
     """Draw the summaries of `part`, with † where they differ from its column `derived`, if it has
     one."""
-    wrong = differs(part) if "derived" in part else False
-    texts = (
-        part["value"]
-        .map(number)
-        .where(part["series"] != "count", part["value"].map("{:g}".format))
-    )
-    cells = part.assign(text=texts + np.where(wrong, " †", ""))
-    values, texts = (
-        cells.pivot(index=by, columns="series", values=name).reindex(columns=STATISTICS)
-        for name in ("value", "text")
-    )
-    values[SPREADLESS] = np.nan
+    counts = part["value"].map("{:g}".format)
+    texts = part["value"].map(number).where(part["series"] != "count", counts)
+    if "derived" in part:
+        texts = texts + np.where(differs(part), " †", "")
+    cells = part.assign(text=texts).pivot(index=by, columns="series", values=["value", "text"])
+    values = cells["value"].reindex(columns=STATISTICS).astype(float)
+    texts = cells["text"].reindex(columns=STATISTICS).fillna("–")
+    values[NOT_DIFFERENCES] = np.nan
     largest = 1.3 * max(values.abs().max(axis=None), 1e-4)
     across, down = STATISTICS, [f"layer {layer}" for layer in values.index]
     if by == "head":
-        values, texts, across, down = values.T, texts.T, list(map(str, values.index)), STATISTICS
+        across, down = [str(head) for head in values.index], STATISTICS
+        values, texts = values.T, texts.T
     look = {"cmap": CMAP, "vmin": -largest, "vmax": largest, "edgecolors": "white"}
-    grids.coloured_table(axes, values.to_numpy(float), across, down, 7, **look)
-    for (y, x), text in np.ndenumerate(texts.fillna("–").to_numpy()):
+    grids.coloured_table(axes, values.to_numpy(), across, down, 7, **look)
+    for (y, x), text in np.ndenumerate(texts.to_numpy()):
         axes.text(x, y, text, ha="center", va="center", fontsize=7)
 
 
 def number(value: float) -> str:
-    """Write a number with three decimals, or five for what is 0 in three but not in five."""
+    """Write a number with three decimals, or with five if three are all 0."""
     text = short(value)
     if text == "0" and round(value, 5):
         text = f"{value:.5f}".rstrip("0").replace("0.", ".", 1).replace("-", "−")
@@ -327,9 +327,9 @@ def with_derived(table: pd.DataFrame) -> pd.DataFrame:
     """Select the paper's cells as printed; add as `derived` what the paper's own differences
     give."""
     theirs = table[table["source"] == "published"]
-    calculated = theirs["provenance"] == CALCULATED
-    derived = theirs[calculated].rename(columns={"value": "derived"})
-    return theirs[~calculated].merge(derived[[*CELL, "derived"]], on=CELL, how="left")
+    is_derived = theirs["provenance"] == CALCULATED
+    derived = theirs[is_derived].rename(columns={"value": "derived"})
+    return theirs[~is_derived].merge(derived[[*CELL, "derived"]], on=CELL, how="left")
 
 
 def differs(cells: pd.DataFrame) -> pd.Series:
@@ -340,8 +340,9 @@ def corrections(table: pd.DataFrame, by: str) -> str:
     """Write a sentence on the paper's cells that do not follow from its differences; empty if all
     do."""
     cells = with_derived(table)
-    said = [
-        f"{row.series} of {by} {getattr(row, by)} {row.derived:.4f}".replace("-", "−")
-        for row in cells[differs(cells)].itertuples()
-    ]
-    return f"† Not what the paper's differences give: {', '.join(said)}." if said else ""
+    wrong = cells[differs(cells)]
+    if wrong.empty:
+        return ""
+    columns = zip(wrong["series"], wrong[by], wrong["derived"])
+    texts = [f"{series} of {by} {which} {value:.4f}" for series, which, value in columns]
+    return f"† Not what the paper's differences give: {', '.join(texts)}.".replace("-", "−")
