@@ -9,7 +9,7 @@ import pytest
 from bertshift.papers import by_name
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
-made = cache(made_reinit.of_college)
+make_tables = cache(made_reinit.of_college)
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def decide(published):
         bend=lambda table: table,
         checkpoint="google-bert/bert-base-cased@cd5ef92",
     ):
-        tables = made(*shape, inits=5, noise=0.0)[item]
+        tables = make_tables(*shape, inits=5, noise=0.0)[item]
         tables = {
             path: bend(table.assign(checkpoint=checkpoint)) for path, table in tables.items()
         }

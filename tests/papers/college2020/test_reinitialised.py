@@ -11,21 +11,23 @@ from bertshift.papers.college2020 import (
 
 
 @pytest.mark.parametrize(
-    ("key", "of", "by", "task", "wrong"),
+    ("key", "differences", "unit", "task", "wrong"),
     [
         ("figure7", "figure5", "layer", "cola", []), ("figure8", "figure6", "layer", "stsb", []),
         ("figure9", "figure5", "head", "cola", [1, 5, 11]), ("figure10", "figure6", "head", "stsb", []),
     ],
 )  # fmt: skip
 def test_the_papers_summaries_follow_from_its_differences_but_for_three(
-    published, key, of, by, task, wrong
+    published, key, differences, unit, task, wrong
 ):
     """Ours are made from the paper's differences, so that its summaries check our arithmetic."""
     inputs = {"made": made_reinit.heads(task)}
-    table = reinitialised_heads.tidy_summaries(inputs, published["college2020"], key, of, by)
+    table = reinitialised_heads.tidy_summaries(
+        inputs, published["college2020"], key, differences, unit
+    )
     cells = reinitialised_heads.with_derived(table)
-    found = cells[reinitialised_heads.differs(cells)]
-    assert found["head"].tolist() == wrong and set(found["series"]) <= {"p25"}
+    differing = cells[reinitialised_heads.differs(cells)]
+    assert differing["head"].tolist() == wrong and set(differing["series"]) <= {"p25"}
     cells = ["series", "layer", "head"]
     ours = table[table["source"] == "ours"].set_index(cells)["value"]
     printed = table[

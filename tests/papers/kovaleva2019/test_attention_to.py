@@ -15,8 +15,8 @@ def draw(item, published, inputs):
 
 
 def decide(item, published, bend, task="/mrpc"):
-    made = stretched(f"kovaleva2019/{item}", task, inits=5)
-    tables = {path: bend(table[table["seed"] <= 1]) for path, table in made.items()}
+    tables = stretched(f"kovaleva2019/{item}", task, inits=5)
+    tables = {path: bend(table[table["seed"] <= 1]) for path, table in tables.items()}
     return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index(
         "claim"
     )
@@ -24,7 +24,7 @@ def decide(item, published, bend, task="/mrpc"):
 
 def test_correlation_only_between_the_same_heads():
     cells = np.random.default_rng(0).normal(size=(2, 12, 12))
-    ours, theirs = (pd.DataFrame(numbers.cells(one)) for one in cells)
+    ours, theirs = (pd.DataFrame(numbers.cells(matrix)) for matrix in cells)
     fewer = ours[ours["layer"] != 3]  # as a kind of token that no input of ours has
     r = np.corrcoef(fewer["value"], theirs["value"][fewer.index])[0, 1]
     assert panels.agreement(fewer, theirs) == f"r = {r:.2f}".replace("-", "−")
@@ -41,7 +41,7 @@ def test_a_model_against_itself_has_no_before(published):
 
 
 def test_verdicts_follow_the_layers_of_special_tokens(published):
-    """Of [CLS] early and [SEP] late layers know; the other way round the claim fails."""
+    """The claim holds if early layers attend to [CLS] and late ones to [SEP], else it fails."""
 
     def bend(first, last):
         def change(table):
@@ -77,9 +77,7 @@ def test_gains_are_over_the_replicates_own_parent_and_open_without_tokens(publis
         return table.assign(value=0.1 * table["init"] + 0.02 * here)[table["token"] != "neg"]
 
     gains = decide("linguistic", published, bend).filter(like="K6.4 (mrpc", axis=0)
-    known = gains[~gains.index.str.contains("neg")]
-    assert (
-        known[["ours", "high"]].to_numpy(float) == pytest.approx(0.02)
-        and (known["replicates"] == 5).all()
-    )
-    assert (gains.drop(known.index)["verdict"] == UNTESTED).all()
+    tested = gains[~gains.index.str.contains("neg")]
+    assert tested[["ours", "high"]].to_numpy(float) == pytest.approx(0.02)
+    assert (tested["replicates"] == 5).all()
+    assert (gains.drop(tested.index)["verdict"] == UNTESTED).all()

@@ -9,7 +9,7 @@ NAME, F1 = "kovaleva2019/figure2", {"f1_macro_cross_validated": 0.7, "f1_macro_r
 
 
 def verdicts(published, checkpoint, change=()):
-    """On the paper's own shares, but for those of heterogeneous maps of tasks times a factor."""
+    """Decide on the paper's own shares, with a task's heterogeneous share times its factor."""
     paper = published["kovaleva2019"]
     entry, tables = paper["figure2"], stretched(NAME, inits=5, checkpoint=checkpoint)
     for path, table in tables.items():
@@ -31,7 +31,7 @@ def test_the_papers_own_shares_bear_out_its_numbers(published):
     # One classifier, whatever the runs: its F1 has no interval.
     f1 = rows.loc[["K2.3 (cross_validated)", "K2.3 (resubstituted)"]]
     assert f1["ours"].round(9).tolist() == [0.7, 0.9] and (f1["verdict"] == UNDECIDED).all()
-    other = verdicts(published, bert, {"mrpc": 1.5})
-    assert (other.loc[["K2.1 (mrpc, lowest)", "K2.2 (mrpc)"], "verdict"] == FAILS).all()
+    bent = verdicts(published, bert, {"mrpc": 1.5})
+    assert (bent.loc[["K2.1 (mrpc, lowest)", "K2.2 (mrpc)"], "verdict"] == FAILS).all()
     demo = verdicts(published, "a BERT").loc["K2.2 (mrpc)"]
     assert demo["verdict"] == UNTESTED and "a BERT" in demo["reason"]

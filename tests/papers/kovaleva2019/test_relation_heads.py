@@ -16,15 +16,17 @@ def paper(published):
     return published["kovaleva2019"]
 
 
-def made():
-    """Scores up to 0.15, and two heads at .2 and .21."""
+def make_matrix():
+    """Make scores up to 0.15, and two heads at .2 and .21."""
     matrix = np.random.default_rng(0).uniform(0, 0.15, (12, 12))
     matrix[0, 1], matrix[-1, -2] = 0.2, 0.21
     return matrix
 
 
-def told(matrix, null=0.05, back=0.5, inits=5, checkpoint="google-bert/bert-base-uncased@86b5e09"):
-    """Scores [12, 12] of arguments as queries; the other way they are `back` times that."""
+def make_tables(
+    matrix, null=0.05, back=0.5, inits=5, checkpoint="google-bert/bert-base-uncased@86b5e09"
+):
+    """Make scores [12, 12] of arguments as queries; the other way they are `back` times that."""
     table = stretched(NAME, inits=inits, checkpoint=checkpoint)[PATH]
     cells = np.column_stack([matrix.mean(1), matrix])[table["layer"] - 1, table["head"]]
     scores = table["metric"] == "relation_heads"
@@ -49,12 +51,13 @@ def told(matrix, null=0.05, back=0.5, inits=5, checkpoint="google-bert/bert-base
 
 
 def verdicts(paper, *matrix, **more):
-    return by_name.decide(NAME, told(*(matrix or [made()]), **more), paper).set_index("claim")
+    tables = make_tables(*(matrix or [make_matrix()]), **more)
+    return by_name.decide(NAME, tables, paper).set_index("claim")
 
 
 def test_the_papers_own_figure_agrees_with_itself_and_bears_out_its_two_heads(paper):
     matrix = np.array(paper["figure3"]["matrix"])
-    figure, table, _ = figure3.draw(told(matrix, inits=1), paper)
+    figure, table, _ = figure3.draw(make_tables(matrix, inits=1), paper)
     assert [axes for axes in figure.axes if "r = 1.00" in axes.get_title()]
     row = table[
         (table["source"] == "published") & (table["panel"] == "map") & (table["layer"] == 7)
@@ -89,6 +92,6 @@ def test_a_score_that_positions_give_is_no_relation(paper):
 
 
 def test_one_model_at_a_time(paper):
-    table = told(made(), inits=1)[PATH]
+    table = make_tables(make_matrix(), inits=1)[PATH]
     with pytest.raises(UserError, match="draws the heads of one"):
         figure3.draw({PATH: table, "other": table.assign(model="mnli")}, paper)

@@ -19,40 +19,37 @@ def paper(published):
     return published["kovaleva2019"]
 
 
-def told(paper, train=3600):
-    """The real run's tables with the paper's scores; its one correlation stands for both."""
+def make_tables(paper, train=3600):
+    """Give the real run's tables the paper's scores; its one correlation is that of both."""
     tables, spread = real(NAME), np.linspace(-0.005, 0.005, 20)
     for path, table in tables.items():
         task = path.rpartition("/")[2].partition(".")[0]
         row = paper["table1"]["rows"][task]
         names = METRICS[row["metric"]]
-        column = (
-            "pretrained"
-            if "/frozen/" in path
-            else "random_init"
-            if ".random" in path
-            else "finetuned"
-        )
+        is_frozen, is_random = "/frozen/" in path, ".random" in path
+        column = "finetuned"
+        if is_frozen:
+            column = "pretrained"
+        elif is_random:
+            column = "random_init"
         score = dict(zip(names, np.broadcast_to(np.ravel(row[column]) / 100, len(names))))
-        value = table["score" if "/frozen/" in path else "metric"].map(score)
-        if "/frozen/" in path:
+        value = table["score" if is_frozen else "metric"].map(score)
+        if is_frozen:
             heads = table["variant"] == "random_head"
-            off = spread[table["draw"].clip(1, 20).to_numpy(int) - 1]
-            table["value"], table["answer"] = (
-                table["value"].mask(heads, (value + off).clip(0)),
-                table["answer"].mask(heads),
-            )
+            offset = spread[table["draw"].clip(1, 20).to_numpy(int) - 1]
+            table["value"] = table["value"].mask(heads, (value + offset).clip(0))
+            table["answer"] = table["answer"].mask(heads)
         else:
             table = table.assign(
                 value=value + 0.001 * (table["seed"] - 2) * (column == "finetuned"),
-                train=train if ".random" in path else 3600,
+                train=train if is_random else 3600,
             )
         tables[path] = table.assign(**({"failed": False} if "failed" in table else {}))
     return tables
 
 
 def verdicts(paper, **more):
-    return by_name.decide(NAME, told(paper, **more), paper).set_index("claim")
+    return by_name.decide(NAME, make_tables(paper, **more), paper).set_index("claim")
 
 
 def test_the_papers_own_numbers_bear_out_what_it_says(paper):
@@ -75,9 +72,8 @@ def test_fewer_rows_for_random_weights_decide_nothing(paper):
         unlike["reason"].str.contains("were trained on 1200 rows, pretrained ones on 3600").all()
     )
     assert (rows.filter(like="K1.4", axis=0)["verdict"] != UNTESTED).all()
-    assert (
-        "on 1200 rows, pretrained ones on 3600" in table1.draw(told(paper, train=1200), paper)[2]
-    )
+    _, _, caption = table1.draw(make_tables(paper, train=1200), paper)
+    assert "on 1200 rows, pretrained ones on 3600" in caption
 
 
 def test_a_run_is_constant_if_all_its_metrics_are_one_answers():

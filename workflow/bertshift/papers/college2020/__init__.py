@@ -56,19 +56,18 @@ def _describe_heads(key: str, task: str) -> Figure:
     )
 
 
-def _describe_summary(key: str, task: str, of: str, by: str) -> Figure:
-    """Describe the figure that summarises the differences in figure `of`, by `layer` or by
-    `head`."""
-    shown = of.replace("figure", "Figure ")
+def _describe_summary(key: str, task: str, differences: str, unit: str) -> Figure:
+    """Describe the figure that summarises the figure of `differences`, by `layer` or by `head`."""
+    shown = differences.replace("figure", "Figure ")
     return Figure(
-        f"One head re-initialised, by {by} ({task} in the report)",
+        f"One head re-initialised, by {unit} ({task} in the report)",
         each("results/reinit_heads/{model}.tsv"),
-        f"The differences of {shown}, summarised by {by}, beside the report's summaries, of"
+        f"The differences of {shown}, summarised by {unit}, beside the report's summaries, of"
         f" {task}. Standard deviations divide by n − 1, quartiles are linear, and several"
         " replicates give the mean of their summaries. Green is better than the plain model. †"
         f" marks a summary that does not follow from the report's own {shown}.",
         "reinitialised_heads.draw_summaries",
-        {"key": key, "of": of, "by": by},
+        {"key": key, "differences": differences, "unit": unit},
     )
 
 
@@ -141,8 +140,8 @@ FIGURES = {
     ),
     "figure5": _describe_heads("figure5", "CoLA"),
     "figure6": _describe_heads("figure6", "STS-B"),
-    "figure7": _describe_summary("figure7", "CoLA", of="figure5", by="layer"),
-    "figure8": _describe_summary("figure8", "STS-B", of="figure6", by="layer"),
-    "figure9": _describe_summary("figure9", "CoLA", of="figure5", by="head"),
-    "figure10": _describe_summary("figure10", "STS-B", of="figure6", by="head"),
+    "figure7": _describe_summary("figure7", "CoLA", differences="figure5", unit="layer"),
+    "figure8": _describe_summary("figure8", "STS-B", differences="figure6", unit="layer"),
+    "figure9": _describe_summary("figure9", "CoLA", differences="figure5", unit="head"),
+    "figure10": _describe_summary("figure10", "STS-B", differences="figure6", unit="head"),
 }

@@ -39,8 +39,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     Benjamini-Hochberg over all chains with the same `heads`. `se` of a published accuracy:
     binomial, over the examples.
     """
-    metrics = published.get("figure2", {}).get("metrics", {})
-    rows = scores(inputs, metrics)
+    rows = scores(inputs, published["figure2"]["metrics"])
     is_direct = rows["intermediate"] == ""
     chained = rows[~is_direct].drop(columns=REFERENCE)
     gain = numbers.means_of_all(chained.assign(value=chained["delta"]), BY, ["model"])
@@ -50,7 +49,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     best = by_run.groupby("model").mean()
     best = _replace_mean(score, best, "best_of_two")
     majority = rows.groupby("model")["majority"].first()
-    majority = _replace_mean(score[score["intermediate"] == ""], majority, "majority")
+    majority = _replace_mean(score.query("intermediate == ''"), majority, "majority")
     majority = majority.assign(trained=0, failed=0)
     paper = read_published(published, list(rows.loc[is_direct, "final"]))
     return numbers.join(score, gain, best, majority, *paper, columns=COLUMNS)
@@ -122,8 +121,8 @@ def _replace_mean(score: pd.DataFrame, values: pd.Series, panel: str) -> pd.Data
 def read_published(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.DataFrame]:
     """Yield the paper's scores and gains, from counts of right answers if its decimals determine
     them."""
-    paper, entry = published.get("paper", {}), published.get("figure2", {})
-    for final, row in entry.get("rows", {}).items():
+    paper, entry = published["paper"], published["figure2"]
+    for final, row in entry["rows"].items():
         if final not in tasks:
             continue
         facts = entry
@@ -151,7 +150,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     grey."""
     table = tidy(inputs, published)
     heads = [name for name in TITLES if name in set(table["heads"])]
-    tasks = list(table.loc[table["panel"] == "majority", "final"])
+    tasks = list(table.query("panel == 'majority'")["final"])
     width = max(style.TEXT_WIDTH, LABELS + CELL * len(tasks))
     height = len(heads) * (HEADER + ROW * len(tasks))
     figure, grid = style.grid(height, len(heads), width=width)
@@ -167,17 +166,24 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 def draw_matrix(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
     """Draw one kind of head: rows are final tasks, columns intermediate tasks, the diagonal is
     direct fine-tuning."""
-    gains = table[(table["source"] == "ours") & (table["panel"] == "gain")]
+    gains = table.query("source == 'ours' and panel == 'gain'")
     by_pair = gains.groupby(["final", "intermediate"])["value"].last()
     fills = by_pair.unstack().reindex(tasks, columns=tasks)
     names = [labelling.WORDS.get(task, task) for task in tasks]
-    majorities = table[table["panel"] == "majority"].itertuples()
+    majorities = table.query("panel == 'majority'").itertuples()
     labels = [
         f"{name}\n{labelling.SCORES.get(row.score, row.score)}\nmajority {number(row.value)}"
         for name, row in zip(names, majorities)
     ]
-    look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
-    grids.coloured_table(axes, fills.to_numpy(), names, labels, **look)
+    grids.coloured_table(
+        axes,
+        fills.to_numpy(),
+        names,
+        labels,
+        cmap=grids.LOSS_TO_GAIN,
+        vmin=-SATURATES,
+        vmax=SATURATES,
+    )
     for (final, first), rows in table.groupby(["final", "intermediate"]):
         x, y = tasks.index(first or final), tasks.index(final)
         cell = {(row.source, row.panel): row for row in rows.itertuples()}

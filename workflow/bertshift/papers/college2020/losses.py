@@ -29,26 +29,28 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     variant `loss` or `smoothed`.
     """
     tables = [table.assign(table=path) for path, table in inputs.items()]
-    rows = pd.concat(tables, ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True).rename(columns={"value": "loss"})
     intermediate, heads = zip(*map(labelling.intermediate_of, rows["model"]))
-    series = [task or DIRECT for task in intermediate]
-    rows = rows.assign(panel=rows["task"], series=series, heads=heads)
-    raw = rows.assign(variant="loss")
-    smoothed = rows.assign(variant="smoothed", value=rows["smoothed"])
-    means = numbers.means_of_all(pd.concat([raw, smoothed]), AFTER_TASKS, AFTER_TASKS[:3])
+    rows = rows.assign(
+        panel=rows["task"],
+        series=[task or DIRECT for task in intermediate],
+        heads=heads,
+    )
+    rows = stack_losses(rows, "variant")
+    means = numbers.means_of_all(rows, AFTER_TASKS, ["panel", "series", "heads"])
     table = numbers.join(means, columns=[*AFTER_TASKS, *numbers.VALUES])
     tasks = list(table["panel"].unique())
     lines = math.ceil(len(tasks) / 2)
     figure = style.blank(0.3 + 1.75 * lines)
-    for place, (task, curves) in enumerate(table.groupby("panel", sort=False)):
-        axes = figure.add_subplot(lines, 2, place + 1)
+    for number, (task, curves) in enumerate(table.groupby("panel", sort=False)):
+        axes = figure.add_subplot(lines, 2, number + 1)
         _draw_after_tasks(axes, curves)
         axes.set(
             title=f"final task: {labelling.WORDS.get(task, task)}",
             xlabel="iteration",
             ylim=(0, None),
         )
-        if place % 2 == 0:
+        if number % 2 == 0:
             axes.set_ylabel("training loss")
     shown = [series for series in (DIRECT, *tasks) if series in set(table["series"])]
     keys = [
@@ -65,12 +67,21 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 def _draw_after_tasks(axes: Axes, curves: pd.DataFrame) -> None:
     for (series, heads), rows in curves.groupby(["series", "heads"], sort=False):
         colour = _choose_colour(series)
-        raw = rows[rows["variant"] == "loss"]
-        smoothed = rows[rows["variant"] == "smoothed"]
-        pale = {"linewidth": 0.4, "alpha": 0.25, "zorder": 1}
-        axes.plot(raw["step"], raw["value"], color=colour, **pale)
-        linestyle = "--" if heads == "carry" else "-"
-        look = {"color": colour, "linewidth": 1.1, "linestyle": linestyle}
+        raw = rows.query("variant == 'loss'")
+        smoothed = rows.query("variant == 'smoothed'")
+        axes.plot(
+            raw["step"],
+            raw["value"],
+            color=colour,
+            linewidth=0.4,
+            alpha=0.25,
+            zorder=1,
+        )
+        look = {
+            "color": colour,
+            "linewidth": 1.1,
+            "linestyle": "--" if heads == "carry" else "-",
+        }
         layers.curve(axes, smoothed, series, look, "step", zorder=3)
 
 
@@ -80,6 +91,12 @@ def _choose_colour(series: str) -> str:
 
 def _write_label(series: str) -> str:
     return series if series == DIRECT else f"after {labelling.WORDS.get(series, series)}"
+
+
+def stack_losses(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Stack the losses and the smoothed losses; `column` tells them apart."""
+    facts = [name for name in rows if name not in LOOKS]
+    return rows.melt(facts, list(LOOKS), column)
 
 
 def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
@@ -110,8 +127,7 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         plain_model = min(table["model"], key=len)
         losses = table.rename(columns={"value": "loss"}).assign(panel=plain_model, table=path)
         losses = on_common_steps(losses)
-        facts = [name for name in losses if name not in LOOKS]
-        rows = losses.melt(facts, list(LOOKS), "series")
+        rows = stack_losses(losses, "series")
         means = numbers.means_of_all(rows, BY_LAYER, ["panel"])
         parts.append(means.sort_values(BY_LAYER, kind="stable"))
     table = numbers.join(*parts, columns=[*BY_LAYER, *numbers.VALUES])
@@ -121,11 +137,11 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     figure = style.blank(1.9 * lines + 0.3)
     depth = int(table["layers"].max())
     colours = matplotlib.colormaps["viridis"].resampled(depth)
-    for place, (panel, curves) in enumerate(panels):
-        axes = figure.add_subplot(lines, columns, place + 1)
+    for number, (panel, curves) in enumerate(panels):
+        axes = figure.add_subplot(lines, columns, number + 1)
         _draw_by_layer(axes, curves, colours)
         axes.set(title=labelling.label_of(panel), xlabel="step", ylim=(0, None))
-        if place % columns == 0:
+        if number % columns == 0:
             axes.set_ylabel("training loss")
     norm = BoundaryNorm(np.arange(depth + 1) + 0.5, depth)
     bar = figure.colorbar(

@@ -88,22 +88,27 @@ def average_baselines(rows: pd.DataFrame) -> pd.DataFrame:
 
 def read_published(rows: pd.DataFrame, published: Mapping, key: str) -> Iterator[pd.DataFrame]:
     """Yield the paper's differences and its one baseline."""
-    paper, entry = published.get("paper", {}), published.get(key, {})
-    panel = panel_of_task(rows, entry)
+    paper, entry = published["paper"], published[key]
+    panel = panel_of_task(rows, entry["task"])
     if panel is None:
         return
     facts = {"panel": panel, "score": entry["metric"]}
-    baseline = {"series": BASELINE, "value": entry["baseline"], "runs": 1}
-    yield numbers.published(entry, paper, **facts, **baseline)
+    yield numbers.published(
+        entry,
+        paper,
+        series=BASELINE,
+        value=entry["baseline"],
+        runs=1,
+        **facts,
+    )
     cells = cells_of(entry).to_dict("list")
     yield numbers.published(entry, paper, series=DELTA, **facts, **cells)
 
 
-def panel_of_task(rows: pd.DataFrame, entry: Mapping) -> str | None:
-    """Find the panel beside the paper's numbers: the first model of the same task, if there is
-    one."""
+def panel_of_task(rows: pd.DataFrame, task: str) -> str | None:
+    """Find the first model of a task, if there is one: the paper's numbers lie beside it."""
     for panel in rows["panel"].unique():
-        if labelling.task_of(panel) == entry.get("task"):
+        if labelling.task_of(panel) == task:
             return panel
     return None
 
@@ -130,7 +135,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> st
     parts = []
     for _, panel in table.groupby("panel", sort=False):
         parts += [part for _, part in panel.groupby("source")]
-    heights = [part.loc[part["layer"] > 0, "layer"].nunique() for part in parts]
+    heights = [part.query("layer > 0")["layer"].nunique() for part in parts]
     height = 0.55 * len(parts) + 0.25 * sum(heights)
     figure, grid = style.grid(height, len(parts), height_ratios=heights)
     column = grid[:, 0]
@@ -139,8 +144,13 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> st
         draw_cells(figure, axes, part[part["series"] == DELTA])
         axes.set_title(write_title(part, is_comparable), loc="left", pad=3)
     column[-1].set_xlabel("head")
-    notes = by_chance(table), failures(deltas(inputs)), numbers.cited(published, key, table)
-    figure, _, caption = style.captioned(figure, table[table["series"] == DELTA], *notes)
+    figure, _, caption = style.captioned(
+        figure,
+        table[table["series"] == DELTA],
+        by_chance(table),
+        failures(deltas(inputs)),
+        numbers.cited(published, key, table),
+    )
     return figure, table, caption
 
 
@@ -187,8 +197,8 @@ def write_title(part: pd.DataFrame, is_comparable: bool) -> str:
 def comparable(table: pd.DataFrame) -> bool:
     """Test whether our numbers and the paper's are of the same layers and heads of the same
     checkpoint."""
-    ours = table[table["source"] == "ours"]
-    theirs = table[table["source"] == "published"]
+    ours = table.query("source == 'ours'")
+    theirs = table.query("source == 'published'")
     if theirs.empty:
         return False
     heads = set(zip(ours["layer"], ours["head"]))
@@ -216,11 +226,11 @@ def by_chance(table: pd.DataFrame) -> str:
     return f"Of {len(tested)} heads tested {starred} have a star; {chance:.2g} would by chance."
 
 
-def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Summarise `value`, and the values without each block, by `by` and by `series`, which names
+def summaries(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Summarise `value`, and the values without each block, by `keys` and by `series`, the name of
     the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear."""
     columns = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
-    groups = rows.groupby(by, sort=False)[columns]
+    groups = rows.groupby(keys, sort=False)[columns]
     statistic = {
         "count": groups.count(),
         "mean": groups.mean(),
@@ -236,81 +246,94 @@ def summaries(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def tidy_summaries(
-    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
+    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, differences: str, unit: str
 ) -> pd.DataFrame:
-    """Summarise each replicate, and average over replicates. Add the paper's figure `key` as it is
-    printed, and as the paper's differences in its figure `of` give it (provenance `derived`)."""
+    """Summarise each replicate by `unit`, `layer` or `head`, and average over replicates. Add the
+    paper's figure `key` as it is printed, and as its figure of `differences` gives it (provenance
+    `derived`)."""
     rows = deltas(inputs)
-    ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", by])
-    ours["head" if by == "layer" else "layer"] = 0
+    ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", unit])
+    ours["head" if unit == "layer" else "layer"] = 0
     floor = ranges.ENDS[0]
     ours.loc[ours["series"].isin(NOT_DIFFERENCES), floor] = 0.0
     ours = numbers.means(ours, CELL, ["panel"])
     heads = numbers.runs_of(rows, ["panel", "layer", "head"])
-    counts = heads.groupby(["panel", by]).sum()
-    ours = ours.drop(columns=list(counts)).join(counts, on=["panel", by])
-    paper = read_published_summaries(rows, published, key, of, by)
+    counts = heads.groupby(["panel", unit]).sum()
+    ours = ours.drop(columns=list(counts)).join(counts, on=["panel", unit])
+    paper = read_published_summaries(rows, published, key, differences, unit)
     return numbers.join(ours, *paper, columns=[*CELL, *numbers.VALUES])
 
 
 def read_published_summaries(
-    rows: pd.DataFrame, published: Mapping, key: str, of: str, by: str
+    rows: pd.DataFrame, published: Mapping, key: str, differences: str, unit: str
 ) -> Iterator[pd.DataFrame]:
     """Yield the summaries of the paper's differences, and the summaries that the paper prints."""
-    paper, entry, source = (published.get(name, {}) for name in ("paper", key, of))
-    panel = panel_of_task(rows, entry)
+    paper, entry, source = published["paper"], published[key], published[differences]
+    panel = panel_of_task(rows, entry["task"])
     if panel is None:
         return
     place = f"{entry['place']}, from {source['place']}"
-    derived = summaries(cells_of(source), [by]).to_dict("list")
+    derived = summaries(cells_of(source), [unit]).to_dict("list")
     facts = entry | {"provenance": CALCULATED, "place": place}
     yield numbers.published(facts, paper, panel=panel, **derived)
-    down, across = ("layer", "series") if by == "layer" else ("series", "head")
+    down, across = ("layer", "series") if unit == "layer" else ("series", "head")
     printed = cells_of(entry, down, across).to_dict("list")
     yield numbers.published(entry, paper, panel=panel, **printed)
 
 
 def draw_summaries(
-    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, of: str, by: str
+    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, differences: str, unit: str
 ) -> style.Drawn:
     """Draw a table of ours and, below it, the paper's, shaped as in the paper: layers down, or
     heads across."""
-    table = tidy_summaries(inputs, published, key, of, by)
+    table = tidy_summaries(inputs, published, key, differences, unit)
     parts = []
     for panel, rows in table.groupby("panel", sort=False):
-        parts.append((f"{labelling.label_of(panel)}, ours", rows[rows["source"] == "ours"]))
-        if (rows["source"] == "published").any():
-            warning = ""
-            if not comparable(rows):
-                warning = f"; other {by}s or another model, not comparable"
-            parts.append((f"Paper{warning}", with_derived(rows)))
-    heights = [part[by].nunique() if by == "layer" else len(STATISTICS) for _, part in parts]
+        title = f"{labelling.label_of(panel)}, ours"
+        parts.append((title, rows.query("source == 'ours'")))
+        paper = with_derived(rows)
+        if paper.empty:
+            continue
+        title = "Paper"
+        if not comparable(rows):
+            title += f"; other {unit}s or another model, not comparable"
+        parts.append((title, paper))
+    heights = [part[unit].nunique() if unit == "layer" else len(STATISTICS) for _, part in parts]
     height = 0.5 * len(parts) + 0.24 * sum(heights)
     figure, grid = style.grid(height, len(parts), height_ratios=heights)
     for axes, (title, part) in zip(grid[:, 0], parts, strict=True):
-        draw_table(axes, part, by)
-        axes.set_title(title, loc="left", pad=3 if by == "head" else 14)
-    return style.captioned(figure, table, corrections(table, by), failures(deltas(inputs)))
+        draw_table(axes, part, unit)
+        axes.set_title(title, loc="left", pad=3 if unit == "head" else 14)
+    return style.captioned(figure, table, corrections(table, unit), failures(deltas(inputs)))
 
 
-def draw_table(axes: Axes, part: pd.DataFrame, by: str) -> None:
+def draw_table(axes: Axes, part: pd.DataFrame, unit: str) -> None:
     """Draw the summaries of `part`, with † where they differ from its column `derived`, if it has
     one."""
     counts = part["value"].map("{:g}".format)
     texts = part["value"].map(number).where(part["series"] != "count", counts)
     if "derived" in part:
         texts = texts + np.where(differs(part), " †", "")
-    cells = part.assign(text=texts).pivot(index=by, columns="series", values=["value", "text"])
+    cells = part.assign(text=texts).pivot(index=unit, columns="series", values=["value", "text"])
     values = cells["value"].reindex(columns=STATISTICS).astype(float)
     texts = cells["text"].reindex(columns=STATISTICS).fillna("–")
     values[NOT_DIFFERENCES] = np.nan
     largest = 1.3 * max(values.abs().max(axis=None), 1e-4)
     across, down = STATISTICS, [f"layer {layer}" for layer in values.index]
-    if by == "head":
+    if unit == "head":
         across, down = [str(head) for head in values.index], STATISTICS
         values, texts = values.T, texts.T
-    look = {"cmap": CMAP, "vmin": -largest, "vmax": largest, "edgecolors": "white"}
-    grids.coloured_table(axes, values.to_numpy(), across, down, 7, **look)
+    grids.coloured_table(
+        axes,
+        values.to_numpy(),
+        across,
+        down,
+        fontsize=7,
+        cmap=CMAP,
+        vmin=-largest,
+        vmax=largest,
+        edgecolors="white",
+    )
     for (y, x), text in np.ndenumerate(texts.to_numpy()):
         axes.text(x, y, text, ha="center", va="center", fontsize=7)
 
@@ -326,7 +349,7 @@ def number(value: float) -> str:
 def with_derived(table: pd.DataFrame) -> pd.DataFrame:
     """Select the paper's cells as printed; add as `derived` what the paper's own differences
     give."""
-    theirs = table[table["source"] == "published"]
+    theirs = table.query("source == 'published'")
     is_derived = theirs["provenance"] == CALCULATED
     derived = theirs[is_derived].rename(columns={"value": "derived"})
     return theirs[~is_derived].merge(derived[[*CELL, "derived"]], on=CELL, how="left")
@@ -336,13 +359,13 @@ def differs(cells: pd.DataFrame) -> pd.Series:
     return (cells["value"] - cells["derived"]).abs() > EXACT
 
 
-def corrections(table: pd.DataFrame, by: str) -> str:
+def corrections(table: pd.DataFrame, unit: str) -> str:
     """Write a sentence on the paper's cells that do not follow from its differences; empty if all
     do."""
     cells = with_derived(table)
     wrong = cells[differs(cells)]
     if wrong.empty:
         return ""
-    columns = zip(wrong["series"], wrong[by], wrong["derived"])
-    texts = [f"{series} of {by} {which} {value:.4f}" for series, which, value in columns]
+    columns = zip(wrong["series"], wrong[unit], wrong["derived"])
+    texts = [f"{series} of {unit} {which} {value:.4f}" for series, which, value in columns]
     return f"† Not what the paper's differences give: {', '.join(texts)}.".replace("-", "−")

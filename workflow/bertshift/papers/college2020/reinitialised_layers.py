@@ -38,7 +38,6 @@ REFERENCES = {
 SCHEMES = {
     "reinit": ("A: σ .02, cut at ±.04", {"color": "#0072B2", "marker": "o"}),
     "reinitb": ("B: σ 1, cut at ±.02", {"color": "#D55E00", "marker": "s"}),
-    "reinitc": ("C: σ .02, cut at ±.0004", {"color": "#CC79A7", "marker": "D"}),
     "reinitd": ("D: σ .02, cut at ±.0008", {"color": "#009E73", "marker": "^"}),
 }
 MEAN, LOSS = "accuracy_and_f1", "loss"
@@ -86,7 +85,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     facts = mean.drop(columns=["value", "low", "high", "each", "trained", "failed"])
     rows = rows.assign(trained=~rows["failed"].astype(bool))
     single = rows[[*BY, "run", "value", "trained", "failed"]].merge(facts, on=BY)
-    single = single[single["replicates"] > 1]
+    single = single.query("replicates > 1")
     majority = rows.drop_duplicates(["panel", "score", "init", "seed"]).dropna(subset="majority")
     majority = statistics.with_value(majority, majority["majority"])
     majority = majority.drop(columns="failed").assign(series=MAJORITY, position=0)
@@ -96,8 +95,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
 
 def read_published(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
     """Yield the paper's score of each plain model and, for MRPC, its one score of every k."""
-    paper = published.get("paper", {})
-    baselines, figure3 = published.get("baselines", {}), published.get("figure3", {})
+    paper, baselines, figure3 = (published[key] for key in ("paper", "baselines", "figure3"))
     for panel, rows in table.groupby("panel", sort=False):
         task = labelling.task_of(panel)
         score = rows["score"].iloc[0]
@@ -106,12 +104,11 @@ def read_published(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataF
         name = "correlation" if score in CORRELATIONS else score
         plain = baselines.get(task, {}).get(name)
         if plain is not None:
-            cell = facts | {"position": depth + 1, "value": plain}
-            yield numbers.published(baselines, paper, **cell)
+            yield numbers.published(baselines, paper, position=depth + 1, value=plain, **facts)
         any_layer = figure3.get(task, {}).get("any_layer", {}).get(score)
         if any_layer is not None:
-            cells = facts | {"position": list(range(1, depth + 1)), "value": any_layer}
-            yield numbers.published(figure3, paper, **cells)
+            k = list(range(1, depth + 1))
+            yield numbers.published(figure3, paper, position=k, value=any_layer, **facts)
 
 
 def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -140,18 +137,24 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
 def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, dict]]) -> None:
     """Draw a line per series, with its label and look, over the first re-initialised layer. Dots
     are replicates; stars are numbers of the paper."""
-    ours = table[table["source"] == "ours"]
-    theirs = table[table["source"] == "published"]
+    ours = table.query("source == 'ours'")
+    theirs = table.query("source == 'published'")
     depth = int(ours["layers"].max())
     for series, (label, look) in looks.items():
         rows = ours[ours["series"] == series]
         if rows.empty:
             continue
-        mean = rows[rows["run"] == ""]
-        single = rows[rows["run"] != ""]
+        mean = rows.query("run == ''")
+        single = rows.query("run != ''")
         layers.curve(axes, mean, label, look, "position")
-        dots = {"s": 5, "color": look["color"], "linewidth": 0, "alpha": 0.6}
-        axes.scatter(single["position"], single["value"], **dots)
+        axes.scatter(
+            single["position"],
+            single["value"],
+            s=5,
+            color=look["color"],
+            linewidth=0,
+            alpha=0.6,
+        )
         plain = mean.set_index("position")["value"][depth + 1]
         axes.axhline(plain, color=look["color"], linewidth=0.8, linestyle="--")
     for value in ours.loc[ours["series"] == MAJORITY, "value"]:
@@ -203,7 +206,7 @@ def tabulate_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.
     loss = statistics.with_value(first, first["loss"], ranges.POSITIVE)
     loss = loss.assign(score=LOSS, majority=np.nan)
     table = means(pd.concat([rows, mean, loss], ignore_index=True))
-    ours = table[table["run"] == ""]
+    ours = table.query("run == ''")
     return numbers.join(ours, *read_published_mrpc(table, published), columns=COLUMNS)
 
 
@@ -214,7 +217,7 @@ def read_published_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.
     if not panels:
         return
     panel = panels[0]
-    paper, entry = published.get("paper", {}), published.get("figure3", {})
+    paper, entry = published["paper"], published["figure3"]
     depth = int(table.loc[table["panel"] == panel, "layers"].iloc[0])
     facts = {"panel": panel, "series": PAPER, "layers": depth}
     for key, position, provenance in (
@@ -223,9 +226,15 @@ def read_published_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.
         ("majority", 0, "derived"),
     ):
         source = entry | {"provenance": provenance, "place": "table of MRPC"}
-        for score, value in entry.get("mrpc", {}).get(key, {}).items():
-            cells = {"score": score, "position": position, "value": value}
-            yield numbers.published(source, paper, **facts, **cells)
+        for score, value in entry["mrpc"][key].items():
+            yield numbers.published(
+                source,
+                paper,
+                score=score,
+                position=position,
+                value=value,
+                **facts,
+            )
 
 
 def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -235,22 +244,38 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     table = tabulate_mrpc({first_path: inputs[first_path]}, published)
     depth = int(table["layers"].max())
     positions = [*range(1, depth + 2), 0]
-    figure, [[axes]] = style.grid(0.75 + ROW * len(positions), width=LABELS + CELL * len(CELLS))
+    height = 0.75 + ROW * len(positions)
+    width = LABELS + CELL * len(CELLS)
+    figure, [[axes]] = style.grid(height, width=width)
     scores = table[table["score"] != LOSS].set_index(["position", "source", "score"])["value"]
     fills = scores.unstack(["source", "score"]).reindex(index=positions, columns=CELLS)
     prefixes = {"ours": "", "published": "paper,\n"}
     columns = [prefixes[source] + MRPC_SCORES[score] for source, score in CELLS]
-    lines = [f"from layer {k} up" for k in range(1, depth + 1)] + ["no layer", "majority class"]
-    look = {"cmap": "Blues", "vmin": 0, "vmax": 2}
-    grids.coloured_table(axes, fills.to_numpy(), columns, lines, 7, **look)
+    lines = [f"from layer {k} up" for k in range(1, depth + 1)]
+    lines += ["no layer", "majority class"]
+    grids.coloured_table(
+        axes,
+        fills.to_numpy(),
+        columns,
+        lines,
+        fontsize=7,
+        cmap="Blues",
+        vmin=0,
+        vmax=2,
+    )
     number = "{:.3f}".format
     for row in table.itertuples():
-        x = CELLS.index((row.source, row.score))
-        y = positions.index(row.position)
-        text = f"{number(row.value)}\n{numbers.spread(row, number)}".rstrip()
-        colour = "black" if row.source == "ours" else "#404040"
-        font = {"fontsize": 7, "color": colour, "linespacing": 0.95}
-        axes.text(x, y, text, ha="center", va="center", **font)
+        text = f"{number(row.value)}\n{numbers.spread(row, number)}"
+        axes.text(
+            CELLS.index((row.source, row.score)),
+            positions.index(row.position),
+            text.rstrip(),
+            ha="center",
+            va="center",
+            fontsize=7,
+            color="black" if row.source == "ours" else "#404040",
+            linespacing=0.95,
+        )
     axes.axvline(len(MRPC_SCORES) - 0.5, color="#808080", linewidth=0.8)
     axes.axhline(depth - 0.5, color="#808080", linewidth=0.8)
     model = labelling.label_of(table["panel"].iloc[0])

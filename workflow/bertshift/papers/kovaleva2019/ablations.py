@@ -79,19 +79,21 @@ def read_published(published: Mapping, item: str, models: Iterable[str]) -> Iter
     """Read the paper's panels of the same tasks, by layer and head or, in Figure 9, by layer
     alone."""
     for model, panel in panels.published_panels(published, item, models):
-        facts = {
-            "panel": model,
-            "series": "paper",
-            "score": published["figure8"]["metrics"][labelling.task_of(model)],
-        }
         if "matrix" in panel:
             cells = numbers.cells(panel["matrix"])
         else:
             cells = panels.layer_cells(panel["layers"])
-        baseline = facts | {"variant": "none", "value": panel["baseline"]}
-        disabled = facts | {"variant": DISABLED} | cells
-        yield numbers.published(published[item], published["paper"], **baseline)
-        yield numbers.published(published[item], published["paper"], **disabled)
+        baseline = {"value": panel["baseline"]}
+        for variant, values in (("none", baseline), (DISABLED, cells)):
+            yield numbers.published(
+                published[item],
+                published["paper"],
+                panel=model,
+                series="paper",
+                score=published["figure8"]["metrics"][labelling.task_of(model)],
+                variant=variant,
+                **values,
+            )
 
 
 def join(*parts: pd.DataFrame) -> pd.DataFrame:
@@ -133,10 +135,15 @@ def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
     else:
         panels.heat_map(axes, matrix, cmap=CMAP, norm=norm)
         _draw_bar(axes, norm, baseline, location="bottom", aspect=18)
-    significant = cells[cells["significant"] == 1]
-    x = significant["head"].clip(lower=1) - 0.5
-    y = significant["layer"] - 0.5
-    axes.scatter(x, y, s=7, color="white", edgecolor="black", linewidth=0.5)
+    significant = cells.query("significant == 1")
+    axes.scatter(
+        significant["head"].clip(lower=1) - 0.5,
+        significant["layer"] - 0.5,
+        s=7,
+        color="white",
+        edgecolor="black",
+        linewidth=0.5,
+    )
     reruns = select_reruns(rows)
     for corner in zip(reruns["head"] - 1, reruns["layer"] - 1):
         axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=0.8))
@@ -187,7 +194,7 @@ def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
             left.set_ylabel("layer")
     for unused in pairs[len(models) :].flat:
         unused.remove()
-    reruns = select_reruns(table[table["source"] == "ours"])
+    reruns = select_reruns(table.query("source == 'ours'"))
     frames = "" if reruns.empty else FRAMES
     cited = numbers.cited(published, "figure8", table, INFERRED)
     return style.captioned(figure, table, frames, style.failures(table, "panel"), cited)
@@ -208,13 +215,13 @@ def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFra
 def _select_best(heads: pd.DataFrame) -> pd.DataFrame:
     """Select each replicate's head with the largest gain. Its values without a block become gains
     over those with nothing disabled."""
-    disabled = heads[heads["head"] > 0]
+    disabled = heads.query("head > 0")
     least_noisy = disabled.groupby("panel")["sample"].transform("min")
     disabled = disabled[disabled["sample"] == least_noisy]
     best = disabled.sort_values("delta").groupby(RUN).tail(1)
     jackknife = [name for name in JACKKNIFE_COLUMNS if name in heads]
     run = [*RUN, "sample"]
-    baselines = heads[heads["layer"] == 0].set_index(run)[jackknife]
+    baselines = heads.query("layer == 0").set_index(run)[jackknife]
     baseline = baselines.loc[pd.MultiIndex.from_frame(best[run])].to_numpy()
     return best.assign(**best[jackknife] - baseline)
 
@@ -232,7 +239,7 @@ def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     """Draw a column of cells per task, layer 1 on top, each with its own colours and colour bar;
     ours above the paper's."""
     rows = scores(inputs)
-    rows = select_sweep(rows[rows["head"] == 0])
+    rows = select_sweep(rows.query("head == 0"))
     table = join(means(rows), *read_published(published, "figure9", rows["panel"].unique()))
     models = list(table["panel"].unique())
     labels = ["ours\nlayer"]

@@ -102,8 +102,15 @@ def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.D
     parts = [ours.rename(columns={"model": "panel", "variant": "series"})]
     entry = published["figure2"]
     for model, shares in published_panels(published, "figure2", ours["model"].unique(), "rows"):
-        facts = {"panel": model, "series": PAPER, "pattern": entry["columns"], "value": shares}
-        parts.append(numbers.published(entry, published["paper"], **facts))
+        row = numbers.published(
+            entry,
+            published["paper"],
+            panel=model,
+            series=PAPER,
+            pattern=entry["columns"],
+            value=shares,
+        )
+        parts.append(row)
     return numbers.join(*parts, columns=SHARES)
 
 
@@ -153,24 +160,41 @@ def _draw_bars(axes: Axes, table: pd.DataFrame, panels: list[str]) -> None:
     series = [name for name in BARS if name in shares.index.levels[1]]
     width = 0.86 / len(series)
     middle = (len(series) - 1) / 2
-    offsets = {name: (place - middle) * width for place, name in enumerate(series)}
+    offsets = {name: (order - middle) * width for order, name in enumerate(series)}
     x = np.array([panels.index(panel) + offsets[name] for panel, name in shares.index])
     bottom = np.zeros(len(x))
     for pattern, colour in COLOURS.items():
-        look = {"color": colour, "edgecolor": "white", "linewidth": 0.4}
-        axes.bar(x, shares[pattern], 0.9 * width, bottom, **look)
+        axes.bar(
+            x,
+            shares[pattern],
+            0.9 * width,
+            bottom,
+            color=colour,
+            edgecolor="white",
+            linewidth=0.4,
+        )
         bottom += shares[pattern]
     axes.grid(False)
-    axes.set(xlim=(-0.55, len(panels) - 0.45), ylim=(0, 100), ylabel="% of maps")
+    axes.set(
+        xlim=(-0.55, len(panels) - 0.45),
+        ylim=(0, 100),
+        ylabel="% of maps",
+    )
     axes.set_xticks(x, [BARS[name] for _, name in shares.index], rotation=90)
     axes.tick_params(axis="x", length=0, pad=1)
     names = axes.secondary_xaxis("top")
-    names.set_xticks(range(len(panels)), list(map(labelling.label_of, panels)), fontsize=8)
+    labels = [labelling.label_of(panel) for panel in panels]
+    names.set_xticks(range(len(panels)), labels, fontsize=8)
     names.tick_params(length=0, pad=2)
     names.spines[:].set_visible(False)
     for pattern in reversed(LABELS):
         axes.bar(0, 0, color=COLOURS[pattern], label=LABELS[pattern])
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=len(LABELS), handlelength=1)
+    axes.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.06),
+        ncols=len(LABELS),
+        handlelength=1,
+    )
 
 
 def _draw_intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
@@ -183,12 +207,18 @@ def _draw_intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
         lines = np.array([panels.index(panel) for panel in shares["panel"]])
         y = lines + (order - middle) * distance
         layers.bars(axes, y, shares, color="#888888", linewidth=1, zorder=1)
-        look = {"color": colour, "markersize": 3.5, "markeredgewidth": 0.6} | mark
+        look = {
+            "color": colour,
+            "linestyle": "none",
+            "markersize": 3.5,
+            "markeredgewidth": 0.6,
+        }
         if len(shares):
-            axes.plot(shares["value"], y, linestyle="none", label=label, **look)
+            axes.plot(shares["value"], y, label=label, **look | mark)
     axes.set(ylim=(len(panels) - 0.5, -0.5), xlabel="%")
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
-    axes.set_yticks(range(len(panels)), list(map(labelling.label_of, panels)))
+    labels = [labelling.label_of(panel) for panel in panels]
+    axes.set_yticks(range(len(panels)), labels)
     axes.tick_params(axis="y", length=0)
 
 
@@ -215,7 +245,8 @@ def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dr
 
 def _draw_mosaic(axes: Axes, maps: pd.DataFrame, norm: Normalize) -> None:
     """Draw all maps in one image, a gap between them; layer 1 on top."""
-    depth, heads, length = maps["layer"].max(), maps["head"].max(), maps["length"].iloc[0]
+    depth, heads = maps["layer"].max(), maps["head"].max()
+    length = maps["length"].iloc[0]
     gap = max(1, length // 12)
     step = length + gap
     image = np.full((depth * step - gap, heads * step - gap), np.nan)

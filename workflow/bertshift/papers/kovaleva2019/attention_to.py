@@ -80,7 +80,7 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     """Draw heat maps of layers x heads per task: for each token before and after fine-tuning, and
     the published panel, or the repository's of pretrained BERT."""
     rows = stack_rows(inputs, ["received"], SPECIAL)
-    ours = numbers.means(numbers.first_run(rows[rows["head"] > 0]), KEYS, ["panel", "when"])
+    ours = numbers.means(numbers.first_run(rows.query("head > 0")), KEYS, ["panel", "when"])
     paper = _published_heads(published, rows["panel"].unique())
     table = numbers.join(ours, *paper, columns=COLUMNS)
     words = words_of(table)
@@ -124,7 +124,7 @@ def _describe_pretrained(table: pd.DataFrame) -> str:
     """Write how far pretrained BERT agrees with the panels of the paper's repository, which the
     paper does not print."""
     before = table[table["when"] == BEFORE]
-    theirs = before[before["source"] == "published"]
+    theirs = before.query("source == 'published'")
     if theirs.empty:
         return ""
     panel = theirs["panel"].iloc[0]
@@ -187,8 +187,8 @@ def linguistic(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     per task and weighting: a row a kind of token, before and after fine-tuning, on a logarithmic
     axis."""
     rows = stack_rows(inputs, list(VARIANTS), WORDS)
-    means = rows[rows["head"] == 0].assign(statistic="mean")
-    heads = rows[rows["head"] > 0]
+    means = rows.query("head == 0").assign(statistic="mean")
+    heads = rows.query("head > 0")
     replicate = ["panel", "when", "token", "variant", "init", "seed"]
     largest = heads.groupby(replicate, sort=False)["value"].idxmax()
     largest = heads.loc[largest].assign(statistic="largest")

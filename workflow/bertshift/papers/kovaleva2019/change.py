@@ -50,34 +50,38 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     with the published ones (crop_r, padded_r)."""
     rows = numbers.stack(inputs, "cosine", ["crop", "padded"])
     models = [model for model in rows["model"].unique() if not null_of(model)]
-    layer_means = rows[rows["head"] == 0]
+    layer_means = rows.query("head == 0")
     heads = rows[(rows["head"] > 0) & rows["model"].isin(models)]
     heads = numbers.first_run(heads, "model")
     ours = numbers.ours(pd.concat([layer_means, heads]), "model", "variant")
     table = numbers.join(ours, *read_published(published, models))
-    return numbers.join(table, *correlations(table[table["head"] > 0]))
+    return numbers.join(table, *correlations(table.query("head > 0")))
 
 
 def read_published(published: Mapping, models: Sequence[str]) -> Iterator[pd.DataFrame]:
     """Read the paper's cosine of every head and its mean of every layer (head 0)."""
     entry, paper = published["figure5"], published["paper"]
     for model, panel in panels.published_panels(published, "figure5", models):
-        facts = {
-            "panel": model,
-            "series": entry["variant"],
-            "variant": entry["variant"],
-            "stimuli": labelling.task_of(model),
-        }
-        yield numbers.published(entry, paper, **facts, **numbers.cells(panel["matrix"]))
-        yield numbers.published(entry, paper, **facts, **panels.layer_cells(panel["layer_mean"]))
+        heads = numbers.cells(panel["matrix"])
+        layer_means = panels.layer_cells(panel["layer_mean"])
+        for cells in (heads, layer_means):
+            yield numbers.published(
+                entry,
+                paper,
+                panel=model,
+                series=entry["variant"],
+                variant=entry["variant"],
+                stimuli=labelling.task_of(model),
+                **cells,
+            )
 
 
 def correlations(cells: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Correlate our heads with the published ones, a row for each panel and variant where shapes
     agree."""
     for _, rows in cells.groupby("panel", sort=False):
-        theirs = rows[rows["source"] == "published"]
-        for variant, ours in rows[rows["source"] == "ours"].groupby("variant"):
+        theirs = rows.query("source == 'published'")
+        for variant, ours in rows.query("source == 'ours'").groupby("variant"):
             r = panels.correlation(ours, theirs)
             if r is None:
                 continue
@@ -91,7 +95,7 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     layer means below."""
     table = tidy(inputs, published)
     figure, grid = panels.heat_maps(
-        table[table["head"] > 0],
+        table.query("head > 0"),
         ["variant", "source"],
         panels.rows_with_source(ROWS, table),
         Normalize(0, 1),
@@ -100,7 +104,7 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         ticks=[0, 0.5, 1],
         label="cosine",
     )
-    layer_means = table[table["head"] == 0]
+    layer_means = table.query("head == 0")
     models = [panel for panel in layer_means["panel"].unique() if not null_of(panel)]
     bottom_row = grid[:, -1]
     for axes, model in zip(bottom_row, models):
@@ -145,7 +149,7 @@ def steps(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn
     """Draw a panel over layers per quantity (series and variant) and task."""
     step_sizes = numbers.rows_of(inputs, "steps")
     cosines = numbers.rows_of(inputs, "cosine")
-    cosines = cosines[(cosines["head"] == 0) & (cosines["variant"] == "crop")]
+    cosines = cosines.query("head == 0 and variant == 'crop'")
     cosines = cosines.assign(variant="attention")
     changes = statistics.mapped(cosines, lambda cosine: 1 - cosine)
     rows = pd.concat([step_sizes, changes], ignore_index=True)
@@ -155,7 +159,7 @@ def steps(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn
 def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a panel over layers per measure (series) and task, with a line per variant."""
     rows = numbers.stack(inputs, "own_or_inherited", list(PARTS))
-    rows = rows[rows["head"] == 0].rename(columns={"measure": "series"})
+    rows = rows.query("head == 0").rename(columns={"measure": "series"})
     return _draw_by_layer(rows, MEASURES, PARTS)
 
 

@@ -34,9 +34,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
         )
     rows = numbers.rows_of(inputs, "relation_heads")
     no_pair = dict.fromkeys(PAIR, "")
-    rows = rows[rows["head"] > 0].assign(panel="heads", query=0, key=0, **no_pair)
+    rows = rows.query("head > 0").assign(panel="heads", query=0, key=0, **no_pair)
     scores = rows[rows["variant"] == HEADLINE]
-    best = scores[scores["rank"] == 1].assign(variant=BEST, layer=0, head=0)
+    best = scores.query("rank == 1").assign(variant=BEST, layer=0, head=0)
     readings = rows[rows["variant"].isin([HEADLINE, OF_THE_FIGURE])]
     nulls = [
         statistics.with_value(scores, scores[name]).assign(variant=name, low=np.nan, rank=0)
@@ -44,9 +44,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     ]
     shown = pd.concat([readings, *nulls, _read_maps(inputs)])
     run = shown[["init", "seed"]].iloc[0]
-    first_replicate = shown[(shown["init"] == run["init"]) & (shown["seed"] == run["seed"])]
+    is_first = (shown["init"] == run["init"]) & (shown["seed"] == run["seed"])
     table = numbers.join(
-        numbers.means(first_replicate, KEYS, ["variant"]),
+        numbers.means(shown[is_first], KEYS, ["variant"]),
         numbers.means(best, KEYS, ["variant"]),
         *_read_published(published["figure3"], published["paper"]),
         columns=COLUMNS,
@@ -57,7 +57,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 def _read_maps(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Read the maps of one sentence, with the model's names of special tokens."""
     maps = numbers.rows_of(inputs, "relation_map").assign(panel="map", rank=0)
-    maps[PAIR] = maps[PAIR].astype(object).where(maps[PAIR].notna(), "").astype(str)
+    maps[PAIR] = maps[PAIR].astype(object).fillna("").astype(str)
     special = style.special_names(maps.assign(source="ours"))
     names = {FIRST: special["cls"], SEPARATOR: special["sep"]}
     return maps.replace({"query_token": names, "key_token": names})
@@ -103,7 +103,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     our_maps = parts["map", "ours"].groupby(["layer", "head"], sort=False)
     model = labelling.label_of(ours["series"].iloc[0])
     for column, (head, cells) in zip((0, 2), our_maps):
-        draw_map(figure.add_subplot(grid[0, column]), cells, f"{model}, L{head[0]}H{head[1]}")
+        title = f"{model}, L{head[0]}H{head[1]}"
+        draw_map(figure.add_subplot(grid[0, column]), cells, title)
         is_in_paper = agreed != panels.NOT_COMPARABLE and head in paper_maps.index
         paper_row = paper_maps.loc[[head] if is_in_paper else []]
         draw_enlarged(figure.add_subplot(grid[1, column]), cells, paper_row)
@@ -112,7 +113,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     title = f"ours, pieces paired as there\n{agreed}"
     draw_scores(figure.add_subplot(grid[2, 1]), as_in_paper, title)
     draw_against_null(figure.add_subplot(grid[2, 2]), ours)
-    best = headline[headline["rank"] > 0].nsmallest(5, "rank").itertuples()
+    best = headline.query("rank > 0").nsmallest(5, "rank").itertuples()
     highest = ", ".join(f"L{row.layer}H{row.head} {row.value:.3f}" for row in best)
     paired = "; its notebook pairs pieces one by one, as the panel beside it does"
     cited = numbers.cited(published, "figure3", table, paired)
@@ -135,15 +136,21 @@ def draw_scores(axes: Axes, cells: pd.DataFrame, title: str) -> None:
     panels.heat_map(axes, panels.matrix_of(cells), cmap=SCORES)
     axes.set_title(title, pad=3, fontsize=7.5)
     axes.set(xlabel="head", ylabel="layer")
-    look = {"aspect": 20, "fraction": 0.05, "pad": 0.02}
-    bar = panels.colour_bar(np.array([axes]), axes.collections[0].norm, SCORES, **look)
+    bar = panels.colour_bar(
+        np.array([axes]),
+        axes.collections[0].norm,
+        SCORES,
+        aspect=20,
+        fraction=0.05,
+        pad=0.02,
+    )
     bar.ax.tick_params(length=1.5, pad=1, labelsize=7)
 
 
 def draw_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
     """Draw one sentence's map, query down, key across; bold: the predicate and its arguments."""
     axes.set_title(title, pad=3, fontsize=7.5)
-    queries = cells[cells["key"] == 1]
+    queries = cells.query("key == 1")
     matrix = panels.matrix_of(cells, "query", "key")
     panels.heat_map(axes, matrix, list(queries["query_token"]), cmap=MAPS, vmin=0)
     axes.set_xticks([])
@@ -154,7 +161,7 @@ def draw_map(axes: Axes, cells: pd.DataFrame, title: str) -> None:
 def draw_enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
     """Draw the row that gives the sentence its score, its weights printed; below it the paper's,
     if it has that head."""
-    pairs = cells[(cells["query_part"] == "argument") & (cells["key_part"] == "predicate")]
+    pairs = cells.query("query_part == 'argument' and key_part == 'predicate'")
     query = pairs.loc[pairs["value"].idxmax(), "query"]
     row = cells[cells["query"] == query]
     weights = [row["value"]]
@@ -164,9 +171,16 @@ def draw_enlarged(axes: Axes, cells: pd.DataFrame, paper: pd.DataFrame) -> None:
         names.append("paper")
     weights = np.array(weights)
     printed = np.vectorize(panels.without_zero)(weights, 2)
-    font = {"fontsize": 7, "rotation": 90 if len(row) > 9 else 0}
-    look = {"cmap": MAPS, "vmin": 0, "vmax": cells["value"].max()}
-    grids.heat_map(axes, weights, annot=printed, annot_kws=font, fmt="", **look)
+    grids.heat_map(
+        axes,
+        weights,
+        cmap=MAPS,
+        vmin=0,
+        vmax=cells["value"].max(),
+        annot=printed,
+        annot_kws={"fontsize": 7, "rotation": 90 if len(row) > 9 else 0},
+        fmt="",
+    )
     axes.tick_params(length=0)
     grids.ticks(axes.yaxis, range(1, len(names) + 1), names)
     grids.ticks(axes.xaxis, row["key"], row["key_token"])
@@ -183,23 +197,40 @@ def embolden(labels: Iterable[Text], parts: Iterable[str]) -> None:
 
 def draw_against_null(axes: Axes, ours: pd.DataFrame) -> None:
     """Draw a dot a head; filled where its score is above the 99th percentile of its null."""
-    ours = ours[ours["head"] > 0]
+    ours = ours.query("head > 0")
     heads = ours.pivot(index=["layer", "head"], columns="variant", values="value")
     score, null = heads[HEADLINE], heads["null"]
     is_above = score > heads["null_99"]
     end = 1.15 * max(score.max(), null.max())
     axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
     for shown, face in ((is_above, OURS), (~is_above, "none")):
-        look = {"facecolor": face, "edgecolor": OURS, "linewidth": 0.7}
-        axes.scatter(null[shown], score[shown], s=12, **look)
+        axes.scatter(
+            null[shown],
+            score[shown],
+            s=12,
+            facecolor=face,
+            edgecolor=OURS,
+            linewidth=0.7,
+        )
     best = ours[ours["variant"] == HEADLINE].nsmallest(2, "rank")
     heights = (2, -8)  # the two best may lie side by side
     for layer, head, height in zip(best["layer"], best["head"], heights):
         x, y = null[layer, head], score[layer, head]
-        side, shift = ("left", 4) if x < end / 2 else ("right", -4)
-        offset = {"xytext": (shift, height), "textcoords": "offset points"}
-        axes.annotate(f"L{layer}H{head}", (x, y), **offset, ha=side, fontsize=7)
-    axes.set(xlim=(0, end), ylim=(0, end), xlabel="same places, other sentences", ylabel="score")
+        in_left_half = x < end / 2
+        axes.annotate(
+            f"L{layer}H{head}",
+            (x, y),
+            xytext=(4 if in_left_half else -4, height),
+            textcoords="offset points",
+            ha="left" if in_left_half else "right",
+            fontsize=7,
+        )
+    axes.set(
+        xlim=(0, end),
+        ylim=(0, end),
+        xlabel="same places, other sentences",
+        ylabel="score",
+    )
     axes.set_box_aspect(1)
     title = f"{is_above.sum()} of {len(is_above)} heads above\n99% of their null"
     axes.set_title(title, pad=3, fontsize=7.5)

@@ -115,7 +115,7 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         model=[str(name.without("random")) for name in names],
         draw=0,
     )
-    tuned["constant"] = is_constant(tuned, frozen[frozen["series"] == "constant"])
+    tuned["constant"] = is_constant(tuned, frozen.query("series == 'constant'"))
     shown = frozen[frozen["series"].isin(SERIES)]
     columns = [*BY, "draw", "init", "seed", "constant", "train", "failed", *ORIGIN, "table"]
     rows = pd.concat([_majority_scores(tuned), shown, tuned], ignore_index=True)
@@ -129,7 +129,7 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _majority_scores(tuned: pd.DataFrame) -> pd.DataFrame:
     """Replace the scores of the fine-tuned models by those of the majority class."""
-    rows = tuned[tuned["series"] == "finetuned"]
+    rows = tuned.query("series == 'finetuned'")
     rows = rows.assign(series="majority", constant=False, failed=None)
     bounds = rows.reindex(columns=ranges.ENDS).to_numpy().T
     return statistics.with_value(rows, POINTS * rows["majority"], bounds)
@@ -155,9 +155,9 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     """
     main = rows.groupby("model")["score"].agg(_main_score)
     rows = rows[rows["score"] == rows["model"].map(main)]
-    tuned = rows[rows["series"] == "finetuned"]
+    tuned = rows.query("series == 'finetuned'")
     parts = []
-    for series, starts in rows[rows["series"] != "finetuned"].groupby("series", sort=False):
+    for series, starts in rows.query("series != 'finetuned'").groupby("series", sort=False):
         is_tuned = (starts["seed"] != 0).any()
         run = ["model", "init", "seed"] if is_tuned else ["model", "init"]
         start_means = starts.groupby(run)[NUMBERS].mean().add_suffix("_start")
@@ -246,27 +246,35 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw the table, a row per task and score; the paper's numbers are in grey below ours."""
     table = tidy(inputs, published)
     shown = [name for name in SERIES if name in set(table["series"])]
-    scored = table[(table["panel"] == "score") & (table["source"] == "ours")]
+    scored = table.query("panel == 'score' and source == 'ours'")
     lines = list(scored.groupby(["model", "score"], sort=False).groups)
     gain_line = len(lines) + 0.2
     width = max(style.TEXT_WIDTH, LABELS + CELL * len(shown))
     figure = Figure((width, HEADER + ROW * (len(lines) + 1.4)), layout="constrained")
     axes = figure.add_subplot()
-    above = table[table["panel"] == "above_majority"]
+    above = table.query("panel == 'above_majority'")
     fills = above.groupby(["model", "score", "series"])["value"].last().unstack()
     fills = fills.reindex(index=lines, columns=shown)
-    heads = scored.loc[scored["series"] == "random_head", "runs"].max()
+    heads = scored.query("series == 'random_head'")["runs"].max()
     names = [SERIES[name].format(f"{heads:.0f}") for name in shown]
     labels = [f"{labelling.label_of(model)}\n{SCORES.get(score, score)}" for model, score in lines]
-    look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
-    grids.coloured_table(axes, fills.to_numpy(float), names, labels, 7.5, **look)
+    grids.coloured_table(
+        axes,
+        fills.to_numpy(float),
+        names,
+        labels,
+        fontsize=7.5,
+        cmap=grids.LOSS_TO_GAIN,
+        vmin=-SATURATES,
+        vmax=SATURATES,
+    )
     cells = dict(list(table.groupby(["panel", "model", "score", "series"])))
     for x, name in enumerate(shown):
         for y, (model, score) in enumerate(lines):
             write(axes, x, y, cells.get(("score", model, score, name)))
         write(axes, x, gain_line, cells.get(("gain", "", "mean", name)), signed=True)
-    new_model = [y for y in range(1, len(lines)) if lines[y][0] != lines[y - 1][0]]
-    bounds = [y - 0.5 for y in new_model]
+    models = [model for model, _ in lines]
+    bounds = [y - 0.5 for y in range(1, len(lines)) if models[y] != models[y - 1]]
     axes.hlines(bounds, -0.5, len(shown) - 0.5, color="#808080", linewidth=0.6)
     ticks = [*range(len(lines)), gain_line]
     axes.set_yticks(ticks, [*labels, "Mean gain of\nfine-tuning"], fontsize=7.5)
