@@ -67,7 +67,7 @@ def growth_with_depth(curve, _):
 
 def faster_growth(curve, _, first):
     depth = range(1, curve.layers + 1)
-    steps = curve.of({layer: curve[layer] - curve[layer - 1] for layer in depth})
+    steps = curve.with_values({layer: curve[layer] - curve[layer - 1] for layer in depth})
     return above_minus_below(int(first))(steps)
 
 

@@ -430,8 +430,9 @@ def lost(evidence: Evidence, task: str) -> Curve:
     """Subtract each score with frozen layers from that with none frozen, in points, by number of
     frozen layers."""
     sweep = evidence.sweep(task)
-    by_frozen = {last + 1: sweep[NOTHING_FROZEN] - score for last, score in sweep.values.items()}
-    return sweep.of({frozen: points for frozen, points in by_frozen.items() if frozen >= 0})
+    unfrozen = sweep[NOTHING_FROZEN]
+    losses = {last + 1: unfrozen - score for last, score in sweep.values.items() if last >= -1}
+    return sweep.with_values(losses)
 
 
 def lost_at_depth(frozen: int):
