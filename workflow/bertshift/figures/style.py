@@ -12,10 +12,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift import files
+from bertshift.figures.numbers import is_null
 from bertshift.models.source import BERT
 from bertshift.naming import Name, named_in
 from bertshift.rows import labelling
-from bertshift.rows.nulls import null_of
 from bertshift.rows.provenance import MARGIN
 from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version
@@ -106,8 +106,7 @@ def failures(table: pd.DataFrame, column: str = "series") -> str:
     """Write a sentence on the runs that failed to train, by model as named in `column`; empty if
     none did. Nulls have the runs of their models."""
     ours = table[table["source"] == "ours"]
-    is_model = ours[column].map(null_of) == ""
-    failed = ours[is_model & (ours["failed"] > 0)]
+    failed = ours[(ours["failed"] > 0) & ~is_null(ours[column])]
     failed = failed.drop_duplicates([column, "trained", "failed"])
     if failed.empty:
         return ""

@@ -85,9 +85,10 @@ class Curve:
     def part(self, first: int, last: int, total: int) -> list[int]:
         """List our layers whose share of the depth is wholly within layers first..last of the
         paper's `total` layers."""
-        low, high = (first - 1) / total - 1e-9, last / total + 1e-9
         n = self.layers
-        inside = [k for k in range(1, n + 1) if low <= (k - 1) / n and k / n <= high]
+        # Layer k spans the depth from (k - 1) / n to k / n.
+        low, high = (first - 1) * n, last * n
+        inside = [k for k in range(1, n + 1) if low <= (k - 1) * total and k * total <= high]
         if not inside:
             raise NotTestableError(
                 f"no layer of {self.layers} lies within layers {first} to {last} of {total}"

@@ -12,7 +12,7 @@ from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
 from bertshift.naming import Name, is_pair
 from bertshift.rows import labelling, statistics
-from bertshift.rows.nulls import model_of, null_of
+from bertshift.rows.nulls import model_of
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
 # Panels over layers: the metric's variant and inputs, and the label.
@@ -148,7 +148,7 @@ def _write_above(panels: list[Axes], title: str) -> None:
 def _draw_layers(panels: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
     for axes, (panel, (_, _, label)) in zip(panels, BY_LAYER.items(), strict=True):
         shown = rows[rows["panel"] == panel]
-        is_null = shown["series"].map(null_of) != ""
+        is_null = numbers.is_null(shown["series"])
         models, noise = shown[~is_null], shown[is_null]
         layers.nulls(axes, shown, colour=lambda model: looks[way_of(model)]["color"])
         for series, curve in models.groupby("series", sort=False):

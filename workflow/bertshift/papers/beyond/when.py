@@ -2,6 +2,7 @@
 of training at half of it."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,27 @@ from bertshift.naming import Name
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
-from bertshift.rows.nulls import NOISE, model_of, null_of
+from bertshift.rows.nulls import NOISE, model_of
 from bertshift.rows.provenance import ORIGIN
 
-# Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
+
+class Measure(NamedTuple):
+    """A measure of change: which rows of its tables are read, the label and the colours of its
+    heat map, and the look of its line."""
+
+    variants: list[str]
+    stimuli: list[str]
+    label: str
+    colours: str
+    look: dict
+
+
 MEASURES = {
-    "rsa": (["content"], ["wiki"], "RSA", "Blues_r", {"color": "#000000", "marker": "o"}),
-    "svcca": (["svcca99"], [], "SVCCA distance", "Blues", {"color": "#0072B2", "marker": "s"}),
-    "js": (["nats"], [], "JS (nats)", "Blues", {"color": "#D55E00", "marker": "^"}),
+    "rsa": Measure(["content"], ["wiki"], "RSA", "Blues_r", {"color": "#000000", "marker": "o"}),
+    "svcca": Measure(
+        ["svcca99"], [], "SVCCA distance", "Blues", {"color": "#0072B2", "marker": "s"}
+    ),
+    "js": Measure(["nats"], [], "JS (nats)", "Blues", {"color": "#D55E00", "marker": "^"}),
 }
 COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
@@ -55,7 +69,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     scores = _over_training(inputs, "scores")
     changes = {metric: _changes(inputs, metric) for metric in MEASURES}
-    noise = [rows[_is_noise(rows)] for rows in changes.values()]
+    noise = [rows[numbers.is_null(rows["series"])] for rows in changes.values()]
     outcomes = _outcomes(pd.concat([scores, *noise]))
     headline = statistics.in_points(scores[scores["headline"]])
     headline = headline.assign(panel="score", variant=headline["metric"], layer=0)
@@ -63,7 +77,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     losses = pd.concat([_thin(run) for _, run in runs])
     parts, halves = [_average(headline, outcomes), _average(losses, outcomes)], []
     for metric, rows in changes.items():
-        parts.append(_average(rows[~_is_noise(rows)].assign(panel=metric), outcomes))
+        models = rows[~numbers.is_null(rows["series"])]
+        parts.append(_average(models.assign(panel=metric), outcomes))
         halves.append(_halves(rows.assign(panel=f"half of {metric}")))
     halves = pd.concat(halves)
     parts.append(_average(halves, outcomes, []) if len(halves) else halves)
@@ -85,17 +100,14 @@ def _add_shares(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _changes(inputs: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
-    variants, stimuli, *_ = MEASURES[metric]
-    rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
+    measure = MEASURES[metric]
+    tables = numbers.of_measure(inputs, metric)
+    rows = numbers.stack(tables, metric, measure.variants, measure.stimuli)
     rows = _add_shares(rows[rows["head"] == 0])
     shares = rows.groupby("series")["share"].agg(set)
     # Archives may have noise of the whole change alone, which says nothing of when.
     incomplete = [series for series in shares.index if shares[series] != shares[model_of(series)]]
     return rows[~rows["series"].isin(incomplete)]
-
-
-def _is_noise(rows: pd.DataFrame) -> pd.Series:
-    return rows["series"].map(null_of) != ""
 
 
 def _outcomes(rows: pd.DataFrame) -> pd.Series:
@@ -156,7 +168,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training
     at half of the change."""
     table = tidy(inputs)
-    models = [series for series in dict.fromkeys(table["series"]) if not null_of(series)]
+    models = table.loc[~numbers.is_null(table["series"]), "series"].unique()
     shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
     heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
@@ -175,9 +187,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _share_axis(axes, shares, axes is column[-2])
         noise = table[table["series"] == str(Name.of(model).plus(NOISE))]
         _draw_halves(column[-1], rows, noise)
-    for axes_row, (_, _, label, *_) in zip(grid[2:], MEASURES.values()):
+    for axes_row, measure in zip(grid[2:], MEASURES.values()):
         mesh = axes_row[0].collections[0]
-        figure.colorbar(mesh, ax=list(axes_row), label=label, pad=0.01, aspect=12)
+        figure.colorbar(mesh, ax=list(axes_row), label=measure.label, pad=0.01, aspect=12)
         axes_row[0].set_ylabel("layer")
     grid[0, 0].set_ylabel("dev score\n(points)")
     grid[1, 0].set_ylabel("training\nloss")
@@ -246,21 +258,20 @@ def _draw_heat_map(
 ) -> None:
     cells = rows.pivot(index="layer", columns="share", values="value").reindex(columns=shares)
     layer_edges = np.append(cells.index - 0.5, cells.index[-1] + 0.5)
-    colours = MEASURES[measure][3]
     least, most = limits
-    look = {"cmap": colours, "vmin": least, "vmax": most}
+    look = {"cmap": MEASURES[measure].colours, "vmin": least, "vmax": most}
     axes.pcolormesh(_edges(shares), layer_edges, cells.to_numpy(), **look)
     axes.grid(False)
     axes.yaxis.get_major_locator().set_params(integer=True, nbins=5)
 
 
 def _draw_halves(axes: Axes, rows: pd.DataFrame, noise: pd.DataFrame) -> None:
-    for measure, (_, _, label, _, look) in MEASURES.items():
-        halves = rows[rows["panel"] == f"half of {measure}"]
-        layers.curve(axes, halves, label.partition(" ")[0], look)
+    for metric, measure in MEASURES.items():
+        halves = rows[rows["panel"] == f"half of {metric}"]
+        layers.curve(axes, halves, measure.label.partition(" ")[0], measure.look)
     label = labelling.NULL_WORDS[NOISE]  # once in the legend
     for panel, halves in noise.groupby("panel", sort=False):
-        look = MEASURES[panel.removeprefix("half of ")][-1]
-        layers.null_curve(axes, halves, NOISE, look["color"], label, grey=False)
+        colour = MEASURES[panel.removeprefix("half of ")].look["color"]
+        layers.null_curve(axes, halves, NOISE, colour, label, grey=False)
         label = None
     layers.layer_axis(axes, rows.loc[rows["panel"].isin(MEASURES), "layer"])

@@ -10,7 +10,6 @@ from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
 from bertshift.rows import labelling, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.nulls import null_of
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
@@ -30,7 +29,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     two, in rows of `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone."""
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
     rows = rows[rows["tokens"] == TOKENS].assign(series=rows["model"], panel=rows["variant"])
-    is_noise = rows["model"].map(null_of) != ""
+    is_noise = numbers.is_null(rows["model"])
     parts = [rows[~is_noise]]
     contrasts = _contrasts(rows[~is_noise | (rows["variant"] == "after")])
     if len(contrasts):
@@ -58,7 +57,7 @@ def _contrasts(rows: pd.DataFrame) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
-    models = [series for series in table["series"].unique() if not null_of(series)]
+    models = list(table.loc[~numbers.is_null(table["series"]), "series"].unique())
     width = max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models))
     figure, grid = style.grid(0.3 + 1.8 * len(MAPS), len(MAPS), len(models), width)
     for column, model in zip(grid.T, models, strict=True):
@@ -82,7 +81,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 def null_note(table: pd.DataFrame) -> str:
     """Write a sentence on the contrasts of nulls; empty if there are none."""
-    nulls = table[table["series"].map(null_of) != ""]
+    nulls = table[numbers.is_null(table["series"])]
     if nulls.empty:
         return ""
     parts = [

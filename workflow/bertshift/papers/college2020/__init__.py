@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from bertshift.errors import UserError
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import each, plain
+from bertshift.papers.tables import per_model, plain_names
 
 
 def _chains(wanted: Mapping) -> dict[str, str]:
     """Name each model after fine-tuning on the task of each other, with each kind of head: {chain:
     the model alone}."""
-    models = plain(wanted)
+    models = plain_names(wanted)
     chains = {
         str(replace(final, stages=first.stages + final.stages, variants=variants)): str(final)
         for variants in (
@@ -33,13 +33,13 @@ def _losses(wanted: Mapping) -> list[str]:
 def _gains(wanted: Mapping) -> list[str]:
     """Name the tables of scores of each model alone, and of what each chain gains over it."""
     gains = [f"results/gains/{chain}_vs_{model}.tsv" for chain, model in _chains(wanted).items()]
-    return each("results/scores/{model}.tsv")(wanted) + gains
+    return per_model("results/scores/{model}.tsv")(wanted) + gains
 
 
 def _one_head(key: str, task: str) -> Figure:
     return Figure(
         f"One head re-initialised ({task} in the report)",
-        each("results/reinit_heads/{model}.tsv"),
+        per_model("results/reinit_heads/{model}.tsv"),
         "Score with one head re-initialised before fine-tuning, minus the plain model's. Green is"
         " better. Our plain score is the mean of the baselines: the plain model with other seeds,"
         " of the same pretraining run and on the same samples. One star: the chance that one more"
@@ -59,7 +59,7 @@ def _summary(key: str, task: str, of: str, by: str) -> Figure:
     shown = of.replace("figure", "Figure ")
     return Figure(
         f"One head re-initialised, by {by} ({task} in the report)",
-        each("results/reinit_heads/{model}.tsv"),
+        per_model("results/reinit_heads/{model}.tsv"),
         f"The differences of {shown}, summarised by {by}, beside the report's summaries, of"
         f" {task}. Standard deviations divide by n − 1, quartiles are linear, and several"
         " replicates give the mean of their summaries. Green is better than the plain model. †"
@@ -100,7 +100,7 @@ FIGURES = {
     ),
     "figure3": Figure(
         "Scores with the upper layers re-initialised",
-        each("results/sweeps/{model}.reinit.tsv"),
+        per_model("results/sweeps/{model}.reinit.tsv"),
         "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last"
         " place is the plain model. Dots are replicates, bands are intervals over them. "
         + _REINITIALISED
@@ -111,7 +111,7 @@ FIGURES = {
     ),
     "table_mrpc": Figure(
         "MRPC with the upper layers re-initialised",
-        each("results/sweeps/{model}.reinit.tsv"),
+        per_model("results/sweeps/{model}.reinit.tsv"),
         "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training"
         " loss of the last epoch. Beside them stand the majority class and the report's scores,"
         " which for any k are those of the majority class.",
@@ -119,7 +119,7 @@ FIGURES = {
     ),
     "schemes": Figure(
         "Ways to re-initialise layers",
-        each(
+        per_model(
             *(f"results/sweeps/{{model}}.{kind}.tsv" for kind in ("reinit", "reinitb", "reinitd"))
         ),
         "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own"
@@ -130,7 +130,7 @@ FIGURES = {
     ),
     "figure4": Figure(
         "Training loss with layers re-initialised",
-        each("results/sweeps/{model}.reinit.losses.tsv"),
+        per_model("results/sweeps/{model}.reinit.losses.tsv"),
         "Training loss of models whose layers from k up were re-initialised. Thick: its moving"
         " average (decay 0.98). Faint: the loss itself. Black, dashed: no layer re-initialised."
         " The paper's curves carry no numbers.",

@@ -55,13 +55,14 @@ def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
 
     Beside pairs of tasks, seeds of one task are thin and dashed, on that task's inputs.
     """
-    is_null = table["series"].map(null_of) != ""
-    looks = looks_of(table[~is_null])
+    is_null = numbers.is_null(table["series"])
+    models = table[~is_null]
+    looks = looks_of(models)
     width = style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH
     figure, [[axes]] = style.grid(2.5, width=width)
     has_pairs = any(map(is_pair, looks))
     layers.nulls(axes, table[is_null])
-    for series, rows in table[~is_null].groupby("series", sort=False):
+    for series, rows in models.groupby("series", sort=False):
         look, name = looks[series], labelling.label_of(series)
         if has_pairs and not is_pair(series):
             look, name = look | FLOOR, f"{name} seeds"

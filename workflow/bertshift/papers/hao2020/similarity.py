@@ -8,7 +8,6 @@ import pandas as pd
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import ranges, statistics
-from bertshift.rows.nulls import null_of
 
 METRICS = {
     "svcca99": "svcca",
@@ -101,7 +100,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 def _notes(table: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
     """Write sentences on the distances of unrelated states, and on the rank correlations between
     measures."""
-    models = table[table["panel"].map(null_of) == ""]
+    models = table[~numbers.is_null(table["panel"])]
     by_variant = dict(list(models[models["tokens"] == "all"].groupby("variant")["value"]))
     nulls = [
         f"{numbers.reach(by_variant[f'{name}_null'])} by {label}"
