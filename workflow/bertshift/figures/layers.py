@@ -140,10 +140,12 @@ def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Ite
     yield
     if values.empty:
         return
-    points = axes.dataLim.get_points().copy()
-    least, most = points[:, column].clip(values.min() - reach, values.max() + reach)
-    points[:, column] = min(before[0, column], least), max(before[1, column], most)
-    axes.dataLim.set_points(points)
+    limits = axes.dataLim.get_points().copy()
+    low, high = values.min() - reach, values.max() + reach
+    least, most = limits[:, column].clip(low, high)
+    limits[0, column] = min(before[0, column], least)
+    limits[1, column] = max(before[1, column], most)
+    axes.dataLim.set_points(limits)
 
 
 def highest(rows: pd.DataFrame) -> float:
@@ -204,7 +206,8 @@ def small_multiples(
     noise = noise[noise["variant"].isin([*variants])]
     table = table[null == ""]
     panels = dict(list(table.groupby("panel", sort=False)))
-    rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
+    measured = set(table[row])
+    rows = {name: label for name, label in rows.items() if name in measured}
     width = style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels)
     height = 0.5 + 1.15 * len(rows)
     figure, grid = style.grid(height, len(rows), len(panels), width, sharex="col", sharey="row")
@@ -216,7 +219,8 @@ def small_multiples(
             layer_axis(axes, shown["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
-        most = max([highest(table[table[row] == name]), *null_band(row_noise)[1]])
+        _, noise_most = null_band(row_noise)
+        most = max([highest(table[table[row] == name]), *noise_most])
         axes_row[0].set(ylim=(0, 1.05 * most or 1), ylabel=label)
     for axes, (panel, panel_rows) in zip(grid[0], panels.items(), strict=True):
         axes.set_title(labelling.label_of(panel) + style.mark_of(panel_rows))

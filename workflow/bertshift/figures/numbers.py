@@ -111,6 +111,18 @@ def stack(
     return pd.concat(parts, ignore_index=True)
 
 
+def stack_layers(
+    inputs: Mapping[str, pd.DataFrame],
+    metric: str,
+    variants: Iterable[str],
+    stimuli: Iterable[str] = (),
+) -> pd.DataFrame:
+    """Stack the rows over layers, means over heads, of the tables of one metric, as `stack`
+    does."""
+    rows = stack(of_measure(inputs, metric), metric, variants, stimuli)
+    return rows[rows["head"] == 0]
+
+
 def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     """Stack all rows of one metric in the order of `tables`, `series` naming the model's role;
     UserError if there are none."""

@@ -90,7 +90,8 @@ def of_bases(models: Iterable[str], looks: Mapping, spare_looks: Iterable) -> di
 def special_names(table: pd.DataFrame) -> dict[str, str]:
     """Name the first token and the separators for a figure: as BERT does if it draws no other
     family."""
-    families = "; ".join(table.loc[table["source"] == "ours", "family"].dropna()).split("; ")
+    ours = table[table["source"] == "ours"]
+    families = "; ".join(ours["family"].dropna()).split("; ")
     if {*families} <= {BERT, ""}:
         return {"cls": "[CLS]", "sep": "[SEP]"}
     return {"cls": "first token", "sep": "separators"}

@@ -88,7 +88,8 @@ class Curve:
         n = self.layers
         # Layer k spans the depth from (k - 1) / n to k / n.
         low, high = (first - 1) * n, last * n
-        inside = [k for k in range(1, n + 1) if low <= (k - 1) * total and k * total <= high]
+        layers = range(1, n + 1)
+        inside = [k for k in layers if low <= (k - 1) * total and k * total <= high]
         if not inside:
             raise NotTestableError(
                 f"no layer of {self.layers} lies within layers {first} to {last} of {total}"
@@ -241,7 +242,8 @@ class Results:
 
     def has_seed_of(self, names: set[str]) -> bool:
         """Test whether some model of these names is fine-tuned."""
-        return any((self.models[name]["seed"] != 0).any() for name in names if name in self.models)
+        seeds = self.table.loc[self.table["name"].isin(names), "seed"]
+        return (seeds != 0).any()
 
     def rows(self, name: str, **where) -> pd.DataFrame:
         """Select the rows of the model `name` that have these values; NotTestableError if there

@@ -33,8 +33,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     layer's `depth`, 0 to 1; attention's mean is over heads."""
     parts = []
     for metric, (variants, stimuli, _) in PANELS.items():
-        rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
-        rows = rows[rows["head"] == 0].assign(panel=metric)
+        rows = numbers.stack_layers(inputs, metric, variants, stimuli).assign(panel=metric)
         parts.append(numbers.ours(rows, "panel", "model"))
     table = numbers.join(*parts)
     table.loc[table["variant"] == CEILING, "provenance"] = "derived"

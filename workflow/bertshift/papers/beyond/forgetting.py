@@ -97,7 +97,8 @@ def _draw_dots(axes: Axes, pairs: pd.DataFrame, quantity: str, markers: Mapping[
             rho = x.rank().corr(y.rank())
             parts.append(f"{base} {rho + 0:.2f} ({len(runs)} runs)".replace("-", "−"))
     if parts:
-        axes.set_title("Spearman's ρ: " + ",\n".join(parts), fontsize=7)
+        correlations = ",\n".join(parts)
+        axes.set_title(f"Spearman's ρ: {correlations}", fontsize=7)
 
 
 def _draw_curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str, str]) -> None:

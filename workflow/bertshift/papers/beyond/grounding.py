@@ -1,5 +1,5 @@
-"""Which distance between models tells how differently they behave: rank correlations over pairs of
-runs, task by task."""
+"""Rank correlations of the distance between models with the difference in their behaviour, over
+pairs of runs, task by task."""
 
 import math
 import textwrap

@@ -51,8 +51,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts = []
     for panel, (variants, stimuli, _) in BY_LAYER.items():
         metric = panel if panel in ("rsa", "js") else "spectra"
-        rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
-        parts.append(_average(rows[rows["head"] == 0].assign(panel=panel)))
+        rows = numbers.stack_layers(inputs, metric, variants, stimuli)
+        parts.append(_average(rows.assign(panel=panel)))
     spectra = numbers.stack(numbers.of_measure(inputs, "spectra"), "spectra", ["singular"])
     parts.append(_average(spectra.assign(panel="singular", layer=0)))
     parts.append(_average(_scores(inputs)))
@@ -67,7 +67,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     tables = numbers.of_measure(inputs, "scores").items()
-    scores = pd.concat([table[table["headline"]].assign(table=path) for path, table in tables])
+    scores = pd.concat([table.assign(table=path) for path, table in tables])
+    scores = scores[scores["headline"]]
     scores = scores.assign(variant=scores["metric"], stimuli=scores["task"])
     return statistics.in_points(scores.assign(panel="score", layer=0, head=0))
 
@@ -170,7 +171,8 @@ def _draw_spectra(panels: list[Axes], rows: pd.DataFrame, looks: Mapping[str, di
     for axes, matrix in zip(panels, MATRICES, strict=True):
         for series, curve in rows[rows["matrix"] == matrix].groupby("series", sort=False):
             curve = curve.sort_values("rank")
-            axes.plot(curve["rank"], curve["value"], **looks[way_of(series)] | {"markersize": 2})
+            look = looks[way_of(series)] | {"markersize": 2}
+            axes.plot(curve["rank"], curve["value"], **look)
         axes.set(xscale="log", yscale="log", xlabel="singular value", title=matrix)
         if len(rows):
             axes.set_ylim(low / 1.5, high * 1.5)

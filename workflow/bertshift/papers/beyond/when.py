@@ -55,7 +55,8 @@ def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
     after = next(n for n, value in enumerate(change) if value >= half)
     if after == 0:
         return float(shares[0])
-    return float(np.interp(half, change[after - 1 : after + 1], shares[after - 1 : after + 1]))
+    step = slice(after - 1, after + 1)
+    return float(np.interp(half, change[step], shares[step]))
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -101,9 +102,8 @@ def _add_shares(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _changes(inputs: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     measure = MEASURES[metric]
-    tables = numbers.of_measure(inputs, metric)
-    rows = numbers.stack(tables, metric, measure.variants, measure.stimuli)
-    rows = _add_shares(rows[rows["head"] == 0])
+    rows = numbers.stack_layers(inputs, metric, measure.variants, measure.stimuli)
+    rows = _add_shares(rows)
     shares = rows.groupby("series")["share"].agg(set)
     # Archives may have noise of the whole change alone, which says nothing of when.
     incomplete = [series for series in shares.index if shares[series] != shares[model_of(series)]]
@@ -126,8 +126,8 @@ def _thin(run: pd.DataFrame) -> pd.DataFrame:
     curve["share"] = ALL * curve["step"] / curve["step"].max()
     curve["value"] = curve["smoothed"]
     curve = curve.assign(panel="loss", variant="smoothed", layer=0)
-    run_facts = ranges.within(run.iloc[[0]][["table", *RUN, *ORIGIN]], ranges.POSITIVE)
-    return curve.merge(run_facts, how="cross")
+    run_facts = run[["table", *RUN, *ORIGIN]].head(1)
+    return curve.merge(ranges.within(run_facts, ranges.POSITIVE), how="cross")
 
 
 def _halves(rows: pd.DataFrame) -> pd.DataFrame:
@@ -173,13 +173,15 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
     size = {"width": width, "height_ratios": heights}
-    figure, grid = style.grid(sum(heights) + 0.9, len(heights), len(models), sharey="row", **size)
+    height = sum(heights) + 0.9
+    figure, grid = style.grid(height, len(heights), len(models), sharey="row", **size)
     for column, model in zip(grid.T, models, strict=True):
         rows = table[table["series"] == model]
         look = style.look_of(labelling.task_of(model))
         column[0].set_title(labelling.label_of(model) + style.mark_of(rows))
-        layers.curve(column[0], rows[rows["panel"] == "score"], "", look, "share")
-        layers.curve(column[1], rows[rows["panel"] == "loss"], "", look | {"marker": ""}, "share")
+        scores, losses = rows[rows["panel"] == "score"], rows[rows["panel"] == "loss"]
+        layers.curve(column[0], scores, "", look, "share")
+        layers.curve(column[1], losses, "", look | {"marker": ""}, "share")
         for axes, measure in zip(column[2:], MEASURES):
             limits = _colour_limits(table, measure)
             _draw_heat_map(axes, rows[rows["panel"] == measure], measure, shares, limits)
@@ -227,7 +229,8 @@ def _edges(shares: np.ndarray) -> np.ndarray:
     axis = SymmetricalLogTransform(scale["base"], scale["linthresh"], scale["linscale"])
     centres = axis.transform(shares)
     middle = (centres[1:] + centres[:-1]) / 2
-    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
+    first = 2 * centres[0] - middle[0]
+    last = 2 * centres[-1] - middle[-1]
     return axis.inverted().transform(np.array([first, *middle, last]))
 
 

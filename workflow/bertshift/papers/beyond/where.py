@@ -28,7 +28,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tabulate for each model (`series`) three maps (`variant`), and the contrasts of the first
     two, in rows of `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone."""
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
-    rows = rows[rows["tokens"] == TOKENS].assign(series=rows["model"], panel=rows["variant"])
+    rows = rows[rows["tokens"] == TOKENS]
+    rows = rows.assign(series=rows["model"], panel=rows["variant"])
     is_noise = numbers.is_null(rows["model"])
     parts = [rows[~is_noise]]
     contrasts = _contrasts(rows[~is_noise | (rows["variant"] == "after")])
@@ -59,7 +60,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     table = tidy(inputs)
     models = list(table.loc[~numbers.is_null(table["series"]), "series"].unique())
     width = max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models))
-    figure, grid = style.grid(0.3 + 1.8 * len(MAPS), len(MAPS), len(models), width)
+    height = 0.3 + 1.8 * len(MAPS)
+    figure, grid = style.grid(height, len(MAPS), len(models), width)
     for column, model in zip(grid.T, models, strict=True):
         rows = table[table["series"] == model]
         layers = range(int(rows["layer"].max()) + 1)
@@ -73,7 +75,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             axes.set(xlabel=column_label, ylabel=row_label if model == models[0] else "")
         name = labelling.label_of(model) + style.mark_of(rows)
         column[0].set_title(f"{name}\n{column[0].get_title()}", pad=3)
-    bar = figure.colorbar(grid[0, 0].collections[0], ax=grid[:, -1], aspect=40, pad=0.03)
+    mesh = grid[0, 0].collections[0]
+    bar = figure.colorbar(mesh, ax=grid[:, -1], aspect=40, pad=0.03)
     bar.set_label("CKA (debiased)")
     bar.outline.set_visible(False)
     return style.captioned(figure, table, null_note(table), style.failures(table))

@@ -175,7 +175,8 @@ def blocks(ours: pd.DataFrame, compared: pd.DataFrame, word: str) -> Figure:
     if has_selectivity:
         heights.append(HEADER + 0.75 * ROW * len(tasks))
     width = max(style.TEXT_WIDTH, LABELS + CELL * len(columns))
-    figure, grid = style.grid(sum(heights) + 0.1, len(heights), width=width, height_ratios=heights)
+    height = sum(heights) + 0.1
+    figure, grid = style.grid(height, len(heights), width=width, height_ratios=heights)
     axes = grid[0, 0]
     panels = {name: "f1" if name == "base" else "delta" for name in columns}
     _draw_block(axes, ours, compared, word, tasks, panels)

@@ -216,5 +216,5 @@ def _layers_needed(rows: pd.DataFrame, is_complete: pd.Series) -> pd.DataFrame:
     counts = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
     runs = rows[is_complete]
     # No blocks: the jackknife of a number of layers, which jumps, is too wide.
-    values = counts[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index).to_frame("value")
-    return means(runs, "layers_to_95pct", values, (0, runs["layers"]))
+    values = counts[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index)
+    return means(runs, "layers_to_95pct", values.to_frame("value"), (0, runs["layers"]))
