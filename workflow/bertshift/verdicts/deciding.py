@@ -206,7 +206,7 @@ class Claims:
         (COLUMNS) a claim.
 
         The rows have the order of the paper's file. The papers speak of BERT, or of the `families`
-        that the claim's entry there names: of another family there is the number, and no verdict.
+        that the claim's entry there names: where our models are of another, the reason says so.
         """
         tables = nulls.with_matched(tables)
         results = Results(labelled(nulls.without_nulls(tables)))
