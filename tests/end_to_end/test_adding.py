@@ -15,10 +15,10 @@ from bertshift.papers.hao2020 import change
 
 def draw(inputs, published):
     rows = numbers.stack(inputs, "token_cosine", ["content"])
-    named = change.named(rows, "token_cosine")
+    named = change.name_series(rows, "token_cosine")
     table = numbers.join(numbers.ours(named, "panel", "series"))
     figure, axes = change.curves(table)
-    return change.finished(figure, axes, table)
+    return change.finish(figure, axes, table)
 '''
 DATASET = """
 mine:
@@ -43,7 +43,7 @@ def mine(finished, tmp_path):
     for folder, text in zip(("metrics", "measures"), TEMPLATE, strict=True):
         (library / folder / "token_cosine.py").write_text(text)
     (library / "papers/hao2020/distance.py").write_text(FIGURE)
-    tables = 'each("results/token_cosine/{model}_vs_{reference}.tsv")'
+    tables = 'per_model("results/token_cosine/{model}_vs_{reference}.tsv")'
     entry = f'Figure("Cosine of tokens", {tables}, "Mean over tokens.")'
     insert("papers/hao2020/__init__.py", '    "figure1": ', f'    "distance": {entry},\n')
 

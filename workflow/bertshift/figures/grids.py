@@ -10,7 +10,7 @@ from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap
 
 LOSS_TO_GAIN = LinearSegmentedColormap.from_list("loss to gain", ["#F0A070", "#FFFFFF", "#80B8DE"])
-# Where one, two or three lines of text stand in a cell: shares of its row, from the middle.
+# Positions of one, two or three lines of text in a cell: shares of its row, from the middle.
 LINES = {0: (), 1: (0.02,), 2: (-0.18, 0.18), 3: (-0.29, 0, 0.29)}
 
 
@@ -34,8 +34,8 @@ def heat_map(
     if not matrix.size:
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
-        place = {"ha": "center", "va": "center", "transform": axes.transAxes}
-        axes.text(0.5, 0.5, absent, color="#666666", **place)
+        centred = {"ha": "center", "va": "center", "transform": axes.transAxes}
+        axes.text(0.5, 0.5, absent, color="#666666", **centred)
         return
     look = {"linecolor": "face", "linewidths": 0.15, "cbar": False} | look
     labels = {name: look.pop(name, False) for name in ("xticklabels", "yticklabels")}
@@ -58,7 +58,8 @@ def coloured_table(
     centred at (x, y)."""
     rows, columns = fills.shape
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-    axes.pcolormesh(*edges, fills, **({"edgecolors": "#d9d9d9", "linewidth": 0.5} | look))
+    look = {"edgecolors": "#d9d9d9", "linewidth": 0.5} | look
+    axes.pcolormesh(*edges, fills, **look)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
@@ -68,12 +69,17 @@ def coloured_table(
 
 
 def write(
-    axes: Axes, x: float, y: float, lines: Sequence[tuple[str, dict]], places: Sequence[float] = ()
+    axes: Axes,
+    x: float,
+    y: float,
+    lines: Sequence[tuple[str, dict]],
+    positions: Sequence[float] = (),
 ) -> None:
-    """Write lines of text, each with its look, in the cell with its centre at (x, y); `places`
-    stand in for LINES."""
-    for (text, look), place in zip(lines, places or LINES[len(lines)]):
-        axes.text(x, y + place, text, ha="center", va="center", **({"fontsize": 7} | look))
+    """Write lines of text, each with its look, in the cell with its centre at (x, y); `positions`
+    replace those of LINES."""
+    for (text, look), position in zip(lines, positions or LINES[len(lines)]):
+        look = {"fontsize": 7} | look
+        axes.text(x, y + position, text, ha="center", va="center", **look)
 
 
 def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> None:
@@ -81,10 +87,11 @@ def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> N
     the axes."""
     columns = list(columns)
     if columns:
-        place = {"xy": ((columns[0] + columns[-1]) / 2, 1), "xycoords": ("data", "axes fraction")}
+        middle = (columns[0] + columns[-1]) / 2
         axes.annotate(
             title,
-            **place,
+            (middle, 1),
+            xycoords=("data", "axes fraction"),
             xytext=(0, above),
             textcoords="offset points",
             ha="center",
@@ -96,6 +103,6 @@ def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> N
 def number(value: float, signed: bool) -> str:
     """Write a number with one decimal, as Merchant et al. 2020 print, with a true minus sign; 0.0
     has no sign."""
-    return f"{round(value, 1) + 0.0:{'+' if signed and round(value, 1) else ''}.1f}".replace(
-        "-", "−"
-    )
+    rounded = round(value, 1) + 0.0
+    sign = "+" if signed and rounded else ""
+    return f"{rounded:{sign}.1f}".replace("-", "−")

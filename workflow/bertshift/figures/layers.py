@@ -36,36 +36,34 @@ def curve(
     """Draw one line over column `x`: with a band from low to high where there are replicates
     enough for an interval, or else with a thin line for each of several replicates."""
     rows = rows.sort_values(x)
+    colour = look["color"]
     axes.plot(rows[x], rows["value"], label=label, **look, **line)
-    thin = {
-        "color": look["color"],
-        "linewidth": 0.5,
-        "alpha": 0.6,
-        "linestyle": line.get("linestyle", "-"),
-    }
+    thin = {"color": colour, "linewidth": 0.5, "alpha": 0.6}
+    thin["linestyle"] = line.get("linestyle", "-")
     for values in zip_longest(*statistics.too_few(rows), fillvalue=np.nan):
         axes.plot(rows[x], values, **thin)
-    enough = statistics.banded(rows)
-    if enough.any():
-        low, high = rows["low"].where(enough), rows["high"].where(enough)
+    has_band = statistics.banded(rows)
+    if has_band.any():
+        low, high = rows["low"].where(has_band), rows["high"].where(has_band)
         with within_reach(axes, rows["value"]):
-            axes.fill_between(rows[x], low, high, color=look["color"], alpha=0.18, linewidth=0)
+            axes.fill_between(rows[x], low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def bars(
-    axes: Axes, places: Sequence[float], rows: pd.DataFrame, horizontal: bool = True, **look
+    axes: Axes, positions: Sequence[float], rows: pd.DataFrame, horizontal: bool = True, **look
 ) -> None:
-    """Draw intervals at `places` on the other axis; where there are too few replicates for an
+    """Draw intervals at `positions` on the other axis; where there are too few replicates for an
     interval, draw a dot for each of several."""
-    enough = statistics.banded(rows).to_numpy()
-    places = np.asarray(places, dtype=np.float64)
+    has_bar = statistics.banded(rows).to_numpy()
+    positions = np.asarray(positions, dtype=np.float64)
     with within_reach(axes, rows["value"], horizontal):
-        lines = axes.hlines if horizontal else axes.vlines
-        lines(places[enough], rows["low"][enough], rows["high"][enough], **look)
+        draw_lines = axes.hlines if horizontal else axes.vlines
+        draw_lines(positions[has_bar], rows["low"][has_bar], rows["high"][has_bar], **look)
     dot = {"color": look["color"], "zorder": look.get("zorder", 1), "markersize": 2.5}
-    for place, values in zip(places, statistics.too_few(rows), strict=True):
-        at = [place] * len(values)
-        axes.plot(*((values, at) if horizontal else (at, values)), ".", **dot)
+    for position, values in zip(positions, statistics.too_few(rows), strict=True):
+        same = [position] * len(values)
+        x, y = (values, same) if horizontal else (same, values)
+        axes.plot(x, y, ".", **dot)
 
 
 def task_colour(model: str) -> str:
@@ -82,10 +80,10 @@ def nulls(
 ) -> None:
     """Draw the models made by noise that column `name` names, matched noise in the `colour` of its
     model."""
-    words = dict(labelling.NULL_WORDS)
+    labels = dict(labelling.NULL_WORDS)
     for series, rows in table.groupby(name, sort=False):
         if null := null_of(series):
-            label = words.pop(null, None)  # once in a legend
+            label = labels.pop(null, None)  # once in a legend
             null_curve(axes, rows, null, colour(model_of(series)), label, x)
 
 
@@ -116,43 +114,47 @@ def null_curve(
 
 def null_band(rows: pd.DataFrame) -> tuple[list[float], list[float]]:
     """List the least and the largest replicate of each row."""
-    each = [
+    replicates = [
         statistics.each_of(text) or [value] for text, value in zip(rows["each"], rows["value"])
     ]
-    return list(map(min, each)), list(map(max, each))
+    return list(map(min, replicates)), list(map(max, replicates))
 
 
 def null_note(table: pd.DataFrame, name: str = "series", noise: str = "Grey") -> str:
-    """Write a sentence on each null in a figure; empty if there is none. `noise` tells how noise
-    of the same size looks."""
-    found = {null_of(series) for series in table[name].unique()}
-    said = [
-        sentence.format(noise=noise) for null, sentence in NULL_SENTENCES.items() if null in found
+    """Write a sentence on each null in a figure; empty if there is none. `noise` names the line of
+    noise of the same size."""
+    shown = {null_of(series) for series in table[name].unique()}
+    sentences = [
+        sentence.format(noise=noise) for null, sentence in NULL_SENTENCES.items() if null in shown
     ]
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 @contextmanager
 def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Iterator[None]:
     """Let the intervals drawn inside the block widen the axis of `values` by no more than their
     range on either side: those of two replicates are so wide that nothing else would be seen."""
-    before, side = axes.dataLim.get_points().copy(), 0 if horizontal else 1
+    column = 0 if horizontal else 1
+    before = axes.dataLim.get_points().copy()
     reach = (values.max() - values.min()) or abs(values.max())
     yield
     if values.empty:
         return
-    points = axes.dataLim.get_points().copy()
-    least, most = points[:, side].clip(values.min() - reach, values.max() + reach)
-    points[:, side] = min(before[0, side], least), max(before[1, side], most)
-    axes.dataLim.set_points(points)
+    limits = axes.dataLim.get_points().copy()
+    low, high = values.min() - reach, values.max() + reach
+    least, most = limits[:, column].clip(low, high)
+    limits[0, column] = min(before[0, column], least)
+    limits[1, column] = max(before[1, column], most)
+    axes.dataLim.set_points(limits)
 
 
 def highest(rows: pd.DataFrame) -> float:
     """Find where an axis that begins at 0 must end: above all values, and above the highest
     interval unless that is more than twice as high."""
     most = rows["value"].max()
-    ends = rows.loc[statistics.banded(rows), "high"].max()
-    return max([most, *statistics.too_few(rows).explode().dropna(), min(ends, 2 * most)])
+    interval = rows.loc[statistics.banded(rows), "high"].max()
+    replicates = statistics.too_few(rows).explode().dropna()
+    return max([most, *replicates, min(interval, 2 * most)])
 
 
 def layer_axis(axes: Axes, layers: pd.Series) -> None:
@@ -171,8 +173,8 @@ def up_to_one(axes: Axes) -> None:
 
 def legend_above(axes: Axes, columns: int) -> None:
     """Draw a legend that no curve can run into."""
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.3}
-    axes.legend(ncols=columns, columnspacing=1.2, **place)
+    position = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.3}
+    axes.legend(ncols=columns, columnspacing=1.2, **position)
 
 
 def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
@@ -200,64 +202,77 @@ def small_multiples(
     model's nulls lie in its panel.
     """
     null = table["panel"].map(null_of)
-    beside = table.assign(null=null, panel=table["panel"].map(model_of))[null != ""]
-    beside = beside[beside["variant"].isin([*variants])]
+    noise = table.assign(null=null, panel=table["panel"].map(model_of))[null != ""]
+    noise = noise[noise["variant"].isin([*variants])]
     table = table[null == ""]
     panels = dict(list(table.groupby("panel", sort=False)))
-    rows = {name: label for name, label in rows.items() if (table[row] == name).any()}
+    measured = set(table[row])
+    rows = {name: label for name, label in rows.items() if name in measured}
     width = style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels)
-    figure, grid = style.grid(
-        0.5 + 1.15 * len(rows), len(rows), len(panels), width, sharex="col", sharey="row"
-    )
-    for line, (name, label) in zip(grid, rows.items(), strict=True):
-        noise = beside[beside[row] == name]
-        for axes, (panel, cells) in zip(line, panels.items(), strict=True):
-            cells = cells[cells[row] == name]
-            words = dict(labelling.NULL_WORDS)
-            own = noise[noise["panel"] == panel]
-            for (null, variant), shown in own.groupby(["null", "variant"], sort=False):
-                colour, once = variants[variant][1]["color"], words.pop(null, None)
-                null_curve(axes, shown, null, colour, once, grey=False)
-            for variant, (series, look) in variants.items():
-                shown = cells[cells["variant"] == variant]
-                if len(shown):
-                    curve(axes, shown, series, look | {"markersize": 2.5, "linewidth": 1.1})
-            layer_axis(axes, cells["layer"])
+    height = 0.5 + 1.15 * len(rows)
+    figure, grid = style.grid(height, len(rows), len(panels), width, sharex="col", sharey="row")
+    for axes_row, (name, label) in zip(grid, rows.items(), strict=True):
+        row_noise = noise[noise[row] == name]
+        for axes, (panel, panel_rows) in zip(axes_row, panels.items(), strict=True):
+            shown = panel_rows[panel_rows[row] == name]
+            _draw_variants(axes, shown, row_noise[row_noise["panel"] == panel], variants)
+            layer_axis(axes, shown["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
-        most = max([highest(table[table[row] == name]), *null_band(noise)[1]])
-        line[0].set(ylim=(0, 1.05 * most or 1), ylabel=label)
-    for axes, (panel, cells) in zip(grid[0], panels.items(), strict=True):
-        axes.set_title(labelling.label_of(panel) + style.mark_of(cells))
-    several = [axes for axes in grid.flat if len(handles_of([axes])) > 1]
-    if several:
-        legend_over(figure, *handles_of(several))
+        _, noise_most = null_band(row_noise)
+        most = max([highest(table[table[row] == name]), *noise_most])
+        axes_row[0].set(ylim=(0, 1.05 * most or 1), ylabel=label)
+    for axes, (panel, panel_rows) in zip(grid[0], panels.items(), strict=True):
+        axes.set_title(labelling.label_of(panel) + style.mark_of(panel_rows))
+    with_legend = [axes for axes in grid.flat if len(handles_of([axes])) > 1]
+    if with_legend:
+        legend_over(figure, *handles_of(with_legend))
     return figure
+
+
+def _draw_variants(
+    axes: Axes,
+    rows: pd.DataFrame,
+    noise: pd.DataFrame,
+    variants: Mapping[str, tuple[str, dict]],
+) -> None:
+    """Draw a line per variant of one model, over those of its nulls."""
+    labels = dict(labelling.NULL_WORDS)
+    for (null, variant), null_rows in noise.groupby(["null", "variant"], sort=False):
+        _, look = variants[variant]
+        null_curve(axes, null_rows, null, look["color"], labels.pop(null, None), grey=False)
+    for variant, (label, look) in variants.items():
+        shown = rows[rows["variant"] == variant]
+        if len(shown):
+            curve(axes, shown, label, look | {"markersize": 2.5, "linewidth": 1.1})
 
 
 def handles_of(panels: Iterable[Axes]) -> list[Artist]:
     """List what a legend explains of these panels, each label once."""
-    found = {}
+    handles = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels()):
-            found.setdefault(label, handle)
-    return list(found.values())
+            handles.setdefault(label, handle)
+    return list(handles.values())
 
 
 def legend_over(figure: Figure, *handles: Artist) -> None:
     """Draw a legend of `handles` above all panels, side by side as far as they find room."""
     longest = max(len(handle.get_label()) for handle in handles) + LEGEND_HANDLE
-    columns = max(1, int(figure.get_figwidth() * LEGEND_LETTERS) // longest)
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
+    columns = int(figure.get_figwidth() * LEGEND_LETTERS) // longest
+    columns = min(max(1, columns), len(handles))
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)
 
 
 def star(axes: Axes, x: float, point, label: str | None = None) -> None:
     """Draw a published `point` (series, value, low, high) at `x`, in the colour of its task."""
+    look = style.look_of(labelling.task_of(point.series))
     axes.errorbar(
         x,
         point.value,
         [[point.value - point.low], [point.high - point.value]],
         label=label,
+        color=look["color"],
         fmt="*",
         markersize=7,
         markeredgecolor="black",
@@ -266,5 +281,4 @@ def star(axes: Axes, x: float, point, label: str | None = None) -> None:
         elinewidth=0.8,
         capsize=2,
         zorder=5,
-        color=style.look_of(labelling.task_of(point.series))["color"],
     )

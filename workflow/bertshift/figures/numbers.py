@@ -8,6 +8,7 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.models.source import BERT
 from bertshift.rows import labelling, statistics
+from bertshift.rows.nulls import null_of
 from bertshift.rows.provenance import ORIGIN, distinct
 
 VALUES = [
@@ -84,105 +85,127 @@ def stack(
 
     They keep the order of `tables`. Raises UserError where a table has none.
     """
-    kept = []
+    variants, stimuli = list(variants), list(stimuli)
+    parts = []
     for path, table in tables.items():
-        if lacks := [name for name in ("metric", "variant", "stimuli") if name not in table]:
-            raise UserError(
-                f"{path} has no column '{lacks[0]}'; let its metric give each row one, or delete"
-                " it and call the same command again."
-            )
-        rows = table[(table["metric"] == metric) & table["variant"].isin(list(variants))].assign(
-            table=path
-        )
-        rows = rows[rows["stimuli"].isin(list(stimuli) or rows["stimuli"].head(1))]
+        for column in ("metric", "variant", "stimuli"):
+            if column not in table:
+                raise UserError(
+                    f"{path} has no column '{column}'; let its metric give each row one, or delete"
+                    " it and call the same command again."
+                )
+        rows = table[(table["metric"] == metric) & table["variant"].isin(variants)]
+        rows = rows.assign(table=path)
+        rows = rows[rows["stimuli"].isin(stimuli or rows["stimuli"].head(1))]
         if rows.empty:
+            inputs = f", inputs {' or '.join(stimuli)}" if stimuli else ""
             raise UserError(
                 f"{path} has no rows of metric '{metric}', variant"
-                f" {' or '.join(variants)}{', inputs ' + ' or '.join(stimuli) if stimuli else ''};"
-                " delete it and run its rule again."
+                f" {' or '.join(variants)}{inputs}; delete it and run its rule again."
             )
-        kept.append(rows)
-    if not kept:
+        parts.append(rows)
+    if not parts:
         raise UserError(
             f"a figure of '{metric}' has no models; list some under its key in 'figures'."
         )
-    return pd.concat(kept, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
+
+
+def stack_layers(
+    inputs: Mapping[str, pd.DataFrame],
+    metric: str,
+    variants: Iterable[str],
+    stimuli: Iterable[str] = (),
+) -> pd.DataFrame:
+    """Stack the rows over layers, means over heads, of the tables of one metric, as `stack`
+    does."""
+    rows = stack(of_measure(inputs, metric), metric, variants, stimuli)
+    return rows[rows["head"] == 0]
 
 
 def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     """Stack all rows of one metric in the order of `tables`, `series` naming the model's role;
     UserError if there are none."""
-    kept = []
+    parts = []
     for path, table in tables.items():
         for model, rows in table[table["metric"] == metric].groupby("model", sort=False):
-            kept.append(rows.assign(table=path, series=labelling.role_of(model, rows["seed"])))
-    if not kept:
+            role = labelling.role_of(model, rows["seed"])
+            parts.append(rows.assign(table=path, series=role))
+    if not parts:
         paths = ", ".join(tables)
         raise UserError(
             f"no rows of metric '{metric}' in {paths}; delete them and run their rules again."
         )
-    return pd.concat(kept, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
+
+
+def is_null(names: pd.Series) -> pd.Series:
+    """Test which of these names are of models made by noise."""
+    return names.map(null_of) != ""
 
 
 def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
     """Select for each `by` the replicates of one pretraining run: the first with a fine-tuning
-    that did not fail, or else the first. A mean over heads of several runs would be one of
-    different heads."""
-    trained = rows[~statistics.failures(rows) & (rows["seed"] > 0)].groupby(by)["init"].min()
+    that did not fail, or else the first. A mean over runs of one head's number would mix different
+    heads."""
+    is_trained = ~statistics.failures(rows) & (rows["seed"] > 0)
     first = rows.groupby(by)["init"].min()
-    return rows[rows["init"] == rows[by].map(trained.combine_first(first))]
+    first_trained = rows[is_trained].groupby(by)["init"].min()
+    selected = first_trained.combine_first(first)
+    return rows[rows["init"] == rows[by].map(selected)]
 
 
 def trained(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
-    """Select the rows of which `means` are taken: without those of runs that failed, unless all of
-    a group of `group_by` did."""
-    bad = statistics.failures(rows)
-    return rows[~bad | bad.groupby([rows[key] for key in group_by]).transform("all")]
+    """Select the rows that `means` averages: without those of runs that failed, unless all of a
+    group of `group_by` did."""
+    failed = statistics.failures(rows)
+    all_failed = failed.groupby([rows[key] for key in group_by]).transform("all")
+    return rows[~failed | all_failed]
 
 
 def means(rows: pd.DataFrame, by: list[str], group_by: list[str]) -> pd.DataFrame:
     """Average over replicates by `by`, with the sources of each mean. Runs may differ between
     groups of `group_by`, which are among `by`. Runs that failed to train are counted (`runs_of`,
     by `group_by`) and left out, unless all failed."""
-    rows = _in_groups(rows, group_by)
-    return _with_sources(
-        statistics.summarise(trained(rows, group_by), by, group_by), rows, group_by, group_by
-    )
+    rows = _sort_groups(rows, group_by)
+    averages = statistics.summarise(trained(rows, group_by), by, group_by)
+    return _add_sources(averages, rows, group_by, group_by)
 
 
 def means_of_all(rows: pd.DataFrame, by: list[str], group_by: list[str]) -> pd.DataFrame:
     """Average scores over all runs by `by`, those that failed to train among them: for a score,
     failure is a result. Runs are counted by `by`."""
-    rows = _in_groups(rows, group_by)
-    return _with_sources(statistics.summarise(rows, by, group_by), rows, group_by, by)
+    rows = _sort_groups(rows, group_by)
+    return _add_sources(statistics.summarise(rows, by, group_by), rows, group_by, by)
 
 
-def _in_groups(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
+def _sort_groups(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
     """Sort the rows so that one group of `group_by` follows the other."""
     rows = rows.dropna(subset=group_by)
     order = rows.groupby(group_by, sort=False).ngroup().to_numpy()
     return rows.iloc[np.argsort(order, kind="stable")]
 
 
-def _with_sources(
-    found: pd.DataFrame, rows: pd.DataFrame, group_by: list[str], of: list[str]
+def _add_sources(
+    averages: pd.DataFrame, rows: pd.DataFrame, group_by: list[str], counted_by: list[str]
 ) -> pd.DataFrame:
-    """Add to the means `found` what each group of `group_by` was made from, and the runs of each
-    group `of`."""
+    """Add the sources of each group of `group_by`, and the counts of runs of each group of
+    `counted_by`."""
     groups = rows.groupby(group_by, sort=False)
-    facts = groups[ORIGIN].agg(distinct)
-    facts["table"] = groups["table"].agg(each_once)
-    found = found.join(facts, on=group_by).join(runs_of(rows, of), on=of)
-    return found.assign(source="ours", provenance="measured", citation="")
+    sources = groups[ORIGIN].agg(distinct)
+    sources["table"] = groups["table"].agg(each_once)
+    averages = averages.join(sources, on=group_by).join(runs_of(rows, counted_by), on=counted_by)
+    return averages.assign(source="ours", provenance="measured", citation="")
 
 
 def runs_of(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Count how many of the runs that each group `by` is about learned their task (`trained`) and
     did not (`failed`); 0 and 0 where the rows do not say."""
-    told = rows["failed"].notna() if "failed" in rows else False
     failed = statistics.failures(rows)
-    runs = rows.assign(failed=failed, trained=told & ~failed)
-    runs = runs.drop_duplicates([*by, *(key for key in statistics.RUN if key in rows)])
+    is_known = rows["failed"].notna() if "failed" in rows else False
+    runs = rows.assign(failed=failed, trained=is_known & ~failed)
+    run = [key for key in statistics.RUN if key in rows]
+    runs = runs.drop_duplicates([*by, *run])
     return runs.groupby(by)[["trained", "failed"]].sum()
 
 
@@ -201,8 +224,8 @@ def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
 def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
     """Make rows of published numbers: `columns` give panel, series, layer, head, value and so on,
     as scalars or lists."""
-    one_row = not any(isinstance(values, list) for values in columns.values())
-    return pd.DataFrame(columns, index=[0] if one_row else None).assign(
+    has_lists = any(isinstance(values, list) for values in columns.values())
+    return pd.DataFrame(columns, index=None if has_lists else [0]).assign(
         source="published",
         provenance=entry["provenance"],
         citation=f"{paper['short']}, {entry['place']}",
@@ -213,8 +236,8 @@ def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
 
 
 def spread(row, number: Callable[[float], str]) -> str:
-    """Write the text below a mean: the interval where replicates are enough for one, or else what
-    each of several has; empty for a single one."""
+    """Write the text below a mean: the interval where replicates are enough for one, or else the
+    value of each of several; empty for a single one."""
     if np.isfinite(row.low) and row.replicates >= statistics.BANDED:
         return f"[{number(row.low)}, {number(row.high)}]"
     return " / ".join(map(number, statistics.each_of(row.each)))
@@ -230,7 +253,8 @@ def with_spread(row, number: Callable[[float], str]) -> str:
 
 def reach(values: pd.Series, form: str = ".2f") -> str:
     """Write the least and the largest of values: `0.80`, or `0.75 to 0.80`."""
-    return " to ".join(dict.fromkeys(f"{value:{form}}" for value in (values.min(), values.max())))
+    least, most = f"{values.min():{form}}", f"{values.max():{form}}"
+    return least if least == most else f"{least} to {most}"
 
 
 def cells(matrix) -> dict[str, list]:
@@ -248,19 +272,17 @@ def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "
         return ""
     paper, entry = published_file["paper"], published_file[item]
     tolerance = f" (±{entry['tolerance']})" if "tolerance" in entry else ""
-    said = (
-        f"{paper['short']}, {entry['place']}, {paper['checkpoint']},"
-        f" {entry['provenance']}{tolerance}"
+    return (
+        f"Paper: {paper['short']}, {entry['place']}, {paper['checkpoint']},"
+        f" {entry['provenance']}{tolerance}{more}."
     )
-    return f"Paper: {said}{more}."
 
 
 def join(*parts: pd.DataFrame, columns: list[str] = COLUMNS) -> pd.DataFrame:
     """Join parts into one table of `columns`; text columns are empty rather than missing, so that
     it reads back alike."""
-    table = pd.concat([part for part in parts if len(part)], ignore_index=True).reindex(
-        columns=columns
-    )
+    table = pd.concat([part for part in parts if len(part)], ignore_index=True)
+    table = table.reindex(columns=columns)
     for column in table:
         if column in WHOLE:
             table[column] = table[column].fillna(0).astype(int)

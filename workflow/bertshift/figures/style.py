@@ -12,10 +12,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift import files
+from bertshift.figures.numbers import is_null
 from bertshift.models.source import BERT
 from bertshift.naming import Name, named_in
 from bertshift.rows import labelling
-from bertshift.rows.nulls import null_of
 from bertshift.rows.provenance import MARGIN
 from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version
@@ -80,44 +80,44 @@ def styled(function):
     return wrapper
 
 
-def of_bases(models: Iterable[str], known: Mapping, others: Iterable) -> dict:
-    """Assign to each model's checkpoint what is `known` of it, or the next of `others`, which go
-    round."""
-    spare = cycle(others)
+def of_bases(models: Iterable[str], looks: Mapping, spare_looks: Iterable) -> dict:
+    """Assign to each model's checkpoint its look, or the next of the spare ones, in a cycle."""
+    spare = cycle(spare_looks)
     bases = dict.fromkeys(map(labelling.base_of, models))
-    return {base: known[base] if base in known else next(spare) for base in bases}
+    return {base: looks[base] if base in looks else next(spare) for base in bases}
 
 
 def special_names(table: pd.DataFrame) -> dict[str, str]:
     """Name the first token and the separators for a figure: as BERT does if it draws no other
     family."""
-    families = "; ".join(table.loc[table["source"] == "ours", "family"].dropna()).split("; ")
-    names = ("[CLS]", "[SEP]") if {*families} <= {BERT, ""} else ("first token", "separators")
-    return dict(zip(("cls", "sep"), names, strict=True))
+    ours = table[table["source"] == "ours"]
+    families = "; ".join(ours["family"].dropna()).split("; ")
+    if {*families} <= {BERT, ""}:
+        return {"cls": "[CLS]", "sep": "[SEP]"}
+    return {"cls": "first token", "sep": "separators"}
 
 
 def mark_of(rows: pd.DataFrame) -> str:
-    """Say what follows the name of a model all of whose runs failed to train."""
-    return " (failed)" if ((rows["trained"] == 0) & (rows["failed"] > 0)).all() else ""
+    """Write what follows the name of a model all of whose runs failed to train."""
+    failed = (rows["trained"] == 0) & (rows["failed"] > 0)
+    return " (failed)" if failed.all() else ""
 
 
 def failures(table: pd.DataFrame, column: str = "series") -> str:
     """Write a sentence on the runs that failed to train, by model as named in `column`; empty if
     none did. Nulls have the runs of their models."""
-    bad = table[
-        (table["source"] == "ours") & (table["failed"] > 0) & (table[column].map(null_of) == "")
-    ]
-    bad = bad.drop_duplicates([column, "trained", "failed"])
-    if bad.empty:
+    ours = table[table["source"] == "ours"]
+    failed = ours[(ours["failed"] > 0) & ~is_null(ours[column])]
+    failed = failed.drop_duplicates([column, "trained", "failed"])
+    if failed.empty:
         return ""
-    counts = zip(bad[column], bad["trained"], bad["failed"], strict=True)
-    words = ", ".join(
-        f"{labelling.label_of(name)} {failed} of {trained + failed}"
-        for name, trained, failed in counts
-    )
+    counts = [
+        f"{labelling.label_of(row[column])} {row['failed']} of {row['trained'] + row['failed']}"
+        for row in failed.to_dict("records")
+    ]
     return (
         f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class):"
-        f" {words}; left out, or drawn and marked where all failed."
+        f" {', '.join(counts)}; left out, or drawn and marked where all failed."
     )
 
 
@@ -127,14 +127,14 @@ def far_off(table: pd.DataFrame) -> str:
     if "each" not in table:
         return ""
     single = table[~table["unit"].fillna("").str.endswith(PAIRED)]
-    each = single["each"].fillna("").map(each_of)
-    tested = each[each.map(len) >= COMPARABLE]
+    replicates = single["each"].fillna("").map(each_of)
+    tested = replicates[replicates.map(len) >= COMPARABLE]
     far = int(tested.map(is_far_off).sum())
+    if not far:
+        return ""
     return (
         f"One replicate lies far from the others in {far} of {len(tested)} means (Grubbs's test,"
         f" which finds one by chance in {FAR:.0%} of them)."
-        if far
-        else ""
     )
 
 
@@ -142,20 +142,26 @@ def shared_probes(probes: pd.DataFrame, is_base: pd.Series) -> str:
     """Write a sentence where fine-tuning seeds of the only pretraining run share a probe of the
     pretrained model (rows `is_base`); empty where each has its own (`statistics.is_own_probe`)."""
     base, tuned = probes[is_base], probes[~is_base]
-    few = base.groupby(["init", "task"])["probe_seed"].nunique().min() < tuned["seed"].max()
-    said = "Seeds share a probe of the pretrained model: intervals of differences lack its noise."
-    return said if few and tuned["init"].nunique() == 1 else ""
+    probes_of_base = base.groupby(["init", "task"])["probe_seed"].nunique()
+    is_shared = probes_of_base.min() < tuned["seed"].max()
+    if is_shared and tuned["init"].nunique() == 1:
+        return (
+            "Seeds share a probe of the pretrained model: intervals of differences lack its noise."
+        )
+    return ""
 
 
 def agreement(r: float, other: str = "") -> str:
     """Put a correlation over the cells of two heat maps (`statistics.correlation`) into words that
     end with `other`."""
-    return f"r = {r + 0:.2f}{other}".replace("-", "−") if np.isfinite(r) else "no r: all alike"
+    if not np.isfinite(r):
+        return "no r: all alike"
+    return f"r = {r + 0:.2f}{other}".replace("-", "−")
 
 
 def colours_of(lines: Iterable[str]) -> dict[str, str]:
-    """Choose the colour of each line that is named by a task, by a model, or by two, which have
-    the first one's; others have none."""
+    """Choose the colour of each line that is named by a task, by a model, or by two models (the
+    colour of the first); any other line has none."""
     tasks = {line: Name.of(named_in(line)[0]).task for line in lines}
     return {line: PALETTE[task][0] for line, task in tasks.items() if task in PALETTE}
 
@@ -184,68 +190,74 @@ def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
 
     The figure grows by the line, so that the plot does not shrink.
     """
-    made_by, made_by_in_full = origin(table)
+    short, full = origin(table)
     width = figure.get_figwidth()
-    lines = textwrap.wrap(made_by, width=int(width * 18.3))
+    lines = textwrap.wrap(short, width=int(width * 18.3))
     below = len(lines) * 0.128 + 0.08  # inches
     height = figure.get_figheight() + below
     figure.set_figheight(height)
     figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - below / height))
-    place = {"x": 0.05 / width, "y": 0.04 / height, "va": "bottom"}
-    figure.text(s="\n".join(lines), fontsize=7, color="#444444", **place)
-    return figure, table, " ".join(filter(None, [made_by_in_full, *notes, far_off(table)]))
+    position = {"x": 0.05 / width, "y": 0.04 / height, "va": "bottom"}
+    figure.text(s="\n".join(lines), fontsize=7, color="#444444", **position)
+    caption = [full, *notes, far_off(table)]
+    return figure, table, " ".join(filter(None, caption))
 
 
 def origin(table: pd.DataFrame) -> tuple[str, str]:
     """Write a short line and a long one on our rows in a figure's table: scale, checkpoint,
     replicates, what the band is, data."""
     ours = table[table["source"] == "ours"]
-    counts = ours.groupby("unit", sort=False)["replicates"].agg(["min", "max"])
-    runs = " or ".join(
-        f"{' to '.join(dict.fromkeys([str(least), str(most)]))} {unit}{'s' * (most > 1)}"
-        for unit, least, most in counts.itertuples()
-    )
-    kinds = ours.groupby(["replicates", "unit", "interval"], sort=False).groups
-    means = " or ".join(
-        f"{count} {unit}{'s' * (count > 1)} ({_band([(count, interval)])})"
+    ranges = ours.groupby("unit", sort=False)["replicates"].agg(["min", "max"])
+    runs = []
+    for unit, least, most in ranges.itertuples():
+        count = str(least) if least == most else f"{least} to {most}"
+        runs.append(f"{count} {_plural(unit, most)}")
+    kinds = list(ours.groupby(["replicates", "unit", "interval"], sort=False).groups)
+    means = [
+        f"{count} {_plural(unit, count)} ({_describe_bands([(count, interval)])})"
         for count, unit, interval in kinds
-    )
+    ]
+    bands = _describe_bands([(count, interval) for count, _, interval in kinds])
     first, *others = dict.fromkeys("; ".join(ours["checkpoint"].unique()).split("; "))
-    more = f" and {len(others)} more" if others else ""
-    checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …") + more
+    checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …")
+    if others:
+        checkpoint += f" and {len(others)} more"
     scale, checkpoints, data = (
-        _several(ours[column]) for column in ("scale", "checkpoint", "data")
+        _list_values(ours[column]) for column in ("scale", "checkpoint", "data")
     )
-    return (
-        (
-            f"Ours: scale {scale}; {checkpoint}; {runs}"
-            f" ({_band([(count, interval) for count, _, interval in kinds])})."
-        ),
-        f"Ours: scale {scale}; checkpoint {checkpoints}; mean of {means}; data {data}.",
-    )
+    short = f"Ours: scale {scale}; {checkpoint}; {' or '.join(runs)} ({bands})."
+    full = f"scale {scale}; checkpoint {checkpoints}; mean of {' or '.join(means)}; data {data}."
+    return short, f"Ours: {full}"
 
 
-def _band(kinds: Iterable[tuple[int, str]]) -> str:
+def _plural(unit: str, count: int) -> str:
+    return unit + "s" if count > 1 else unit
+
+
+def _describe_bands(kinds: list[tuple[int, str]]) -> str:
     """Say what is drawn around means, given (replicates, kind of interval) of each."""
-    kinds = list(kinds)
     intervals = dict.fromkeys(
         interval for count, interval in kinds if count >= BANDED and interval != "none"
     )
-    drawn = [f"interval: {' or '.join(intervals)}"] if intervals else []
+    parts = []
+    if intervals:
+        parts.append(f"interval: {' or '.join(intervals)}")
     if any(1 < count < BANDED for count, _ in kinds):
-        drawn.append("no interval from two; thin lines, dots, a / b: replicates")
-    return "; ".join(drawn) or "no interval is drawn"
+        parts.append("no interval from two; thin lines, dots, a / b: replicates")
+    return "; ".join(parts) or "no interval is drawn"
 
 
-def _several(column: pd.Series) -> str:
+def _list_values(column: pd.Series) -> str:
     """List the first SHOWN of a column's values, each shortened to LONGEST."""
     values = list(column.unique())
-    more = f" and {len(values) - SHOWN} more (see the TSV)" if len(values) > SHOWN else ""
-    short = (
+    short = [
         textwrap.shorten(value, LONGEST, placeholder=" … (see the TSV)")
         for value in values[:SHOWN]
-    )
-    return " | ".join(short) + more
+    ]
+    text = " | ".join(short)
+    if len(values) > SHOWN:
+        text += f" and {len(values) - SHOWN} more (see the TSV)"
+    return text
 
 
 def lay_out(figure: Figure) -> None:
@@ -268,11 +280,8 @@ def save(
     with files.atomic(png) as path:
         figure.savefig(path, format="png", metadata={"Software": None})
     if pdf:
+        undated = dict.fromkeys(["CreationDate", "Creator", "Producer"])
         with files.atomic(pdf) as path:
-            figure.savefig(
-                path,
-                format="pdf",
-                metadata={"CreationDate": None, "Creator": None, "Producer": None},
-            )
+            figure.savefig(path, format="pdf", metadata=undated)
     files.write_tsv(tsv, stamped(table))
     files.write_text(txt, f"{caption.rstrip()} Drawn by {version()}.\n")

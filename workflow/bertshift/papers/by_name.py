@@ -16,20 +16,22 @@ PACKAGE = "bertshift.papers"
 def module_of(name: str) -> str:
     """Name the paper and its module that draws figure `<paper>/<item>`: `hao2020/change`."""
     paper, item = name.split("/")
-    return f"{paper}/{(_figure(name).drawn_by or item).partition('.')[0]}"
+    module, _, _ = _figure(name).drawn_by.partition(".")
+    return f"{paper}/{module or item}"
 
 
 def draw(name: str, tables: Mapping, published: Mapping):
     """Draw figure `<paper>/<item>`: (figure, table of every number drawn, caption). `published`:
     the paper's file."""
-    # A plotting library, which those who only read names do without.
+    # Imports a plotting library, which `module_of` and `claims_of` do not need.
     from bertshift.figures.style import styled
     from bertshift.rows.nulls import with_matched
 
     entry = _figure(name)
     module = import_module(f"{PACKAGE}.{module_of(name).replace('/', '.')}")
-    function = getattr(module, entry.drawn_by.partition(".")[2] or "draw")
-    figure, table, notes = styled(function)(with_matched(tables), published, **entry.arguments)
+    _, _, function_name = entry.drawn_by.partition(".")
+    function = styled(getattr(module, function_name or "draw"))
+    figure, table, notes = function(with_matched(tables), published, **entry.arguments)
     return figure, table, f"{entry.shows}\n\n{notes}\n"
 
 

@@ -34,12 +34,12 @@ def needs(name: str, config: Mapping) -> list[str]:
     key = f"figures.{paper}.{item}"
     try:
         shared = {"snapshots": config.get("snapshots", []), "noise": config.get("noise", NO_NOISE)}
-        wanted = shared | config["figures"][paper][item]
-        return FIGURES[name].tables(wanted)
+        entry = shared | config["figures"][paper][item]
+        return FIGURES[name].tables(entry)
     except KeyError as error:
-        more = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
+        example = "pairs: [[mnli, squad]]" if error.args == ("pairs",) else "reference: base"
         raise UserError(
-            f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {more}}}'."
+            f"{key} lacks {error}; write e.g. '{{models: [mnli, squad], {example}}}'."
         ) from None
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
@@ -48,33 +48,32 @@ def needs(name: str, config: Mapping) -> list[str]:
 def drawable(config: Mapping) -> tuple[Mapping, list[str]]:
     """Restrict the configuration's figures to models that they can draw; a figure without any
     becomes null. Return the new configuration, and a sentence for each thing that models lack."""
-    figures, said = {paper: dict(items) for paper, items in config["figures"].items()}, []
+    figures = {paper: dict(items) for paper, items in config["figures"].items()}
+    sentences = []
     for name, figure in FIGURES.items():
         paper, item = name.split("/")
-        if not (figure.lacking and (wanted := figures.get(paper, {}).get(item))):
+        entry = figures.get(paper, {}).get(item)
+        if not (figure.lacking and entry):
             continue
-        why = {model: figure.lacking(model, config) for model in wanted["models"]}
-        kept = [model for model, phrase in why.items() if not phrase]
-        if len(kept) == len(why):
+        reasons = {model: figure.lacking(model, config) for model in entry["models"]}
+        drawn = [model for model, reason in reasons.items() if not reason]
+        if len(drawn) == len(reasons):
             continue
-        figures[paper][item] = wanted | {"models": kept} if kept else None
-        for phrase in filter(None, dict.fromkeys(why.values())):
-            without = ", ".join(model for model in why if why[model] == phrase)
-            said.append(
-                f"{phrase}, so the figure {name} is"
-                f" {f'drawn without {without}' if kept else 'left out'}."
-            )
-    return {**config, "figures": figures}, said
+        figures[paper][item] = entry | {"models": drawn} if drawn else None
+        for reason in filter(None, dict.fromkeys(reasons.values())):
+            models = ", ".join(model for model in reasons if reasons[model] == reason)
+            outcome = f"drawn without {models}" if drawn else "left out"
+            sentences.append(f"{reason}, so the figure {name} is {outcome}.")
+    return {**config, "figures": figures}, sentences
 
 
 def nearest_figures(paper: str, item: str) -> list[str]:
     """List the paper's figures that are like `item` and have its number, or all: `figure9` never
     means Figure 5."""
-    number = re.compile(r"\d+").findall
     items = list(PAPERS[paper].FIGURES)
-    return [
-        name for name in similar_names(item, items, 3, 0.6) if number(name) == number(item)
-    ] or items
+    number = re.findall(r"\d+", item)
+    near = similar_names(item, items, 3, 0.6)
+    return [name for name in near if re.findall(r"\d+", name) == number] or items
 
 
 def check(config: Mapping) -> None:
@@ -88,12 +87,12 @@ def _problems(config: Mapping) -> Iterator[str]:
         yield from unusable("noise.of", parse_model, str(Name.of(model).plus("noise")), config)
     for paper, items in config["figures"].items():
         yield from undefined("figures", paper, PAPERS, "paper")
-        for item, wanted in items.items():
+        for item, entry in items.items():
             if paper in PAPERS and item not in PAPERS[paper].FIGURES:
                 near = ", ".join(nearest_figures(paper, item))
                 yield f"figures.{paper}: no figure '{item}' is defined; write one of {near}."
-            wanted = wanted or {"models": []}
-            named = [*wanted["models"], *wanted.get("probed", [])]
-            alone = [(model, wanted.get("reference", model)) for model in named]
-            for pair in [*alone, *wanted.get("pairs", [])]:
+            entry = entry or {"models": []}
+            models = [*entry["models"], *entry.get("probed", [])]
+            pairs = [(model, entry.get("reference", model)) for model in models]
+            for pair in [*pairs, *entry.get("pairs", [])]:
                 yield from unusable(f"figures.{paper}.{item}", parse_comparison, *pair, config)

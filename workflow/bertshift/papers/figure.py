@@ -11,8 +11,8 @@ class Figure:
     `tables` names the TSVs that the figure reads, given its entry in the configuration. `shows`
     begins its caption. `drawn_by` names the paper's module that draws it and, behind a dot, the
     function there; by default the module has the figure's own name and the function is `draw`.
-    `arguments` are what that takes beside the tables and the paper's numbers. `lacking` says in a
-    phrase why a model, given the configuration, cannot be drawn, or nothing.
+    `arguments` are its further arguments, after the tables and the paper's numbers. `lacking`
+    returns a phrase on why a model, given the configuration, cannot be drawn, or nothing.
     """
 
     title: str

@@ -8,114 +8,109 @@ from bertshift.naming import Name, noise_variants
 Tables = Callable[[Mapping], list[str]]
 
 
-def each(*patterns: str) -> Tables:
+def per_model(*patterns: str) -> Tables:
     """Name a table of each model for every pattern. Patterns hold the `{model}`, the checkpoint
     `{base}` that its name ends with, and keys of the entry, such as `{reference}`."""
 
-    def tables(wanted: Mapping) -> list[str]:
-        said = [{"model": model, "base": Name.of(model).base} for model in wanted["models"]]
-        return [pattern.format(**{**wanted, **names}) for names in said for pattern in patterns]
+    def tables(entry: Mapping) -> list[str]:
+        paths = []
+        for model in entry["models"]:
+            names = {**entry, "model": model, "base": Name.of(model).base}
+            paths += [pattern.format(**names) for pattern in patterns]
+        return paths
 
     return tables
 
 
-def alone(metric: str) -> Tables:
-    """Name a table of each model by itself."""
-    return each(f"results/{metric}/{{model}}.tsv")
-
-
 def with_own_base(*metrics: str) -> Tables:
     """Name a table of each model against the checkpoint that its name ends with."""
-    return both(*(each(f"results/{metric}/{{model}}_vs_{{base}}.tsv") for metric in metrics))
+    parts = [per_model(f"results/{metric}/{{model}}_vs_{{base}}.tsv") for metric in metrics]
+    return combined(*parts)
 
 
-def grounded(wanted: Mapping) -> list[str]:
+def grounded(entry: Mapping) -> list[str]:
     """Name one table for all models of one task and checkpoint, by the plain model of both."""
-    names = map(Name.of, wanted["models"])
-    return [
-        f"results/grounding/{alone}.tsv"
-        for alone in dict.fromkeys(
-            Name((name.task,), explicit_base=name.explicit_base) for name in names
-        )
-    ]
+    names = map(Name.of, entry["models"])
+    plain_models = [Name((name.task,), explicit_base=name.explicit_base) for name in names]
+    return [f"results/grounding/{model}.tsv" for model in dict.fromkeys(plain_models)]
 
 
 def between_tasks(metric: str) -> Tables:
-    """Name a table of each pair of models, and beside them the models' own seeds."""
-    seeds = each(f"results/{metric}/{{model}}_vs_{{model}}.tsv")
-    return lambda wanted: [
-        *(f"results/{metric}/{model}_vs_{other}.tsv" for model, other in wanted["pairs"]),
-        *seeds(wanted),
-    ]
+    """Name a table of each pair of models, then of each model's own seeds."""
+    seeds = per_model(f"results/{metric}/{{model}}_vs_{{model}}.tsv")
+
+    def tables(entry: Mapping) -> list[str]:
+        pairs = [f"results/{metric}/{model}_vs_{other}.tsv" for model, other in entry["pairs"]]
+        return pairs + seeds(entry)
+
+    return tables
 
 
-def probed(wanted: Mapping) -> list[str]:
+def probed(entry: Mapping) -> list[str]:
     """Name tables of edge probes of the models under `probed`, if there are any, against the
     checkpoint that their names end with."""
-    return with_own_base("edge_probes")({"models": wanted.get("probed", [])})
+    return with_own_base("edge_probes")({"models": entry.get("probed", [])})
 
 
 def with_reference(metric: str, *variants: str) -> Tables:
     """Name a table of the reference, of these variants of it, and of each model by itself."""
-    return lambda wanted: [
-        f"results/{metric}/{model}.tsv"
-        for model in [
-            wanted["reference"],
-            *(wanted["reference"] + v for v in variants),
-            *wanted["models"],
-        ]
-    ]
+
+    def tables(entry: Mapping) -> list[str]:
+        references = [entry["reference"] + variant for variant in ("", *variants)]
+        return [f"results/{metric}/{model}.tsv" for model in [*references, *entry["models"]]]
+
+    return tables
 
 
 def over_training(*metrics: str) -> Tables:
     """Name tables of each model and of its snapshots against its parent, and of the noise of each,
     the scores of each, and the losses of the model."""
 
-    def tables(wanted: Mapping) -> list[str]:
+    def tables(entry: Mapping) -> list[str]:
         paths = []
-        for whole in plain(wanted):
-            names = [*(whole.plus(f"at{share}") for share in sorted(wanted["snapshots"])), whole]
-            noise = [name.plus("noise") for name in names if str(whole) in wanted["noise"]["of"]]
-            paths += [
-                f"results/{metric}/{name}_vs_{whole.start}.tsv"
-                for metric in metrics
-                for name in names + noise
-            ]
-            paths += [
-                *(f"results/scores/{name}.tsv" for name in names),
-                f"results/losses/{whole}.tsv",
-            ]
+        for model in plain_names(entry):
+            snapshots = [model.plus(f"at{share}") for share in sorted(entry["snapshots"])]
+            names = [*snapshots, model]
+            compared = list(names)
+            if str(model) in entry["noise"]["of"]:
+                compared += [name.plus("noise") for name in names]
+            for metric in metrics:
+                paths += [f"results/{metric}/{name}_vs_{model.start}.tsv" for name in compared]
+            paths += [f"results/scores/{name}.tsv" for name in names]
+            paths.append(f"results/losses/{model}.tsv")
         return paths
 
     return tables
 
 
 def beside_noise(tables: Tables, *metrics: str) -> Tables:
-    """Name tables, and those of these metrics for the noise of each size that the configuration
-    names beside its models."""
+    """Name `tables`, and those of these metrics for the noise of each size that the configuration
+    names for its models."""
 
-    def named(wanted: Mapping) -> list[str]:
-        noise = wanted["noise"]
+    def tables_with_noise(entry: Mapping) -> list[str]:
+        paths, noise = tables(entry), entry["noise"]
         models = [
             str(Name.of(model).plus(variant))
-            for model in wanted["models"]
+            for model in entry["models"]
             if model in noise["of"]
             for variant in noise_variants(noise["times"])
         ]
-        made = tables({**wanted, "models": models}) if models else []
-        return [*tables(wanted), *(path for path in made if path.split("/")[1] in metrics)]
+        if models:
+            noise_paths = tables({**entry, "models": models})
+            paths += [path for path in noise_paths if path.split("/")[1] in metrics]
+        return paths
 
-    return named
-
-
-def both(*parts: Tables) -> Tables:
-    """Name what each of `parts` names, in this order."""
-    return lambda wanted: [path for part in parts for path in part(wanted)]
+    return tables_with_noise
 
 
-def plain(wanted: Mapping) -> list[Name]:
-    """List the models whose names others are built of; UserError for one with variants."""
-    names = [Name.of(model) for model in wanted["models"]]
+def combined(*parts: Tables) -> Tables:
+    """Name the tables of all `parts`, in this order."""
+    return lambda entry: [path for part in parts for path in part(entry)]
+
+
+def plain_names(entry: Mapping) -> list[Name]:
+    """List the models from whose names others are derived; UserError for one with variants."""
+    names = [Name.of(model) for model in entry["models"]]
     for name in names:
         if name.variants:
             raise UserError(

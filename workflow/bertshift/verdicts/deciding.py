@@ -1,6 +1,6 @@
 """From a claim and the tables of its figure to a verdict.
 
-A statement, its place and its strength are facts of a paper and stand in its `published.yaml`
+A statement, its place and its strength are facts of a paper; they are in its `published.yaml`
 under `claims`. The paper's module `claims` says how each is decided: by one number of one
 replicate, and the range in which the statement holds. The number is averaged over replicates, as
 the papers average their curves, and has an interval (`rows.estimates`): the statement holds, or
@@ -13,10 +13,11 @@ it by chance with probability 2^-R (the sign test). So fewer than AGREEING runs 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -62,8 +63,8 @@ def has_width(ours: Estimate) -> bool:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, decided by `value(evidence)` of one replicate, a number in a range with these
-    `ends`. It holds where low <= value <= high (strictly if `strict`)."""
+    """A claim, decided by `value(evidence)` of one replicate, a number that cannot leave `bounds`.
+    It holds where low <= value <= high (strictly if `strict`)."""
 
     id: str
     item: str
@@ -83,8 +84,8 @@ class Claim:
     published: Callable[[Mapping], str] | None = None
 
     def holds(self, value: float) -> bool:
-        """Test whether the claim holds of one value; False for NaN, which stands for `there is no
-        such layer`."""
+        """Test whether the claim holds of one value; False for NaN, which means that there is no
+        such layer."""
         if self.strict:
             return bool(self.low < value < self.high)
         # A value that equals a bound may miss it by rounding alone.
@@ -174,21 +175,29 @@ class Claims:
         case.
         """
 
-        def ours(evidence, words):
-            return number(of(evidence, *words) if of else evidence, *words)
+        def our_number(evidence, words):
+            data = of(evidence, *words) if of else evidence
+            return number(data, *words)
 
-        def theirs(facts, words):
+        def papers_number(facts, words):
             if published:
                 return published(facts, *words)
             return form.format(number(printed(facts, *words), *words))
 
-        for one in cases:
-            own = one if isinstance(one, Case) else case(one)
-            value, text = partial(ours, words=own.words), partial(theirs, words=own.words)
-            about = {"case": own.name, "published": text if printed or published else None}
-            self.all.append(
-                Claim(id, item, value, measure, **about, **(criterion | own.criterion))
+        for entry in cases:
+            if not isinstance(entry, Case):
+                entry = case(entry)
+            text = partial(papers_number, words=entry.words) if printed or published else None
+            claim = Claim(
+                id,
+                item,
+                partial(our_number, words=entry.words),
+                measure,
+                case=entry.name,
+                published=text,
+                **(criterion | entry.criterion),
             )
+            self.all.append(claim)
 
     def decide(
         self, item: str, tables: Mapping[str, pd.DataFrame], published: Mapping
@@ -197,41 +206,68 @@ class Claims:
         (COLUMNS) a claim.
 
         The rows have the order of the paper's file. The papers speak of BERT, or of the `families`
-        that the claim's entry there names: of another family there is the number, and no verdict.
+        that the claim's entry there names: where our models are of another, the reason says so.
         """
         tables = nulls.with_matched(tables)
-        results, order = Results(labelled(nulls.without_nulls(tables))), list(published["claims"])
-        noise = {
-            null: Results(labelled(found))
-            for null in (nulls.NOISE, nulls.MATCHED)
-            if (found := nulls.standing_in(tables, null))
-        }
-        about = sorted(
-            (one for one in self.all if one.item == item), key=lambda one: order.index(one.id)
-        )
-        rows = [_decide(one, results, published) for one in about]
-        for one, row in zip(about, rows, strict=True):
-            row["null"] = ""
+        results = Results(labelled(nulls.without_nulls(tables)))
+        noise = {}
+        for null in (nulls.NOISE, nulls.MATCHED):
+            if noise_tables := nulls.standing_in(tables, null):
+                noise[null] = Results(labelled(noise_tables))
+        order = list(published["claims"])
+        claims = [claim for claim in self.all if claim.item == item]
+        claims.sort(key=lambda claim: order.index(claim.id))
+        rows = []
+        for claim in claims:
+            row = _decide(claim, results, published) | {"null": ""}
             if row["verdict"] == HOLDS:
-                numbers = _numbers_of(one, noise)
-                row["null"] = _null(one, results, noise, numbers)
-                row["reason"] += _in_words(numbers)
-        made = {column: distinct(results.table[column]) for column in ("scale", "checkpoint")}
-        return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper, **made)
+                numbers = _numbers_of_noise(claim, noise)
+                row["null"] = _compare_with_noise(claim, results, noise, numbers)
+                row["reason"] += _describe_noise(numbers)
+            rows.append(row)
+        origin = {column: distinct(results.table[column]) for column in ("scale", "checkpoint")}
+        return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper, **origin)
 
 
-def _decide(one: Claim, results: Results, published: Mapping) -> dict:
-    facts, rows, evidence = published["claims"][one.id], results.table, _evidence(one, results)
+class Number(NamedTuple):
+    """A claim's number, and the names of the models that it was read from."""
+
+    value: float
+    models: set[str]
+
+
+class Replicate(NamedTuple):
+    """A claim's number on one replicate, and the same without each block of inputs."""
+
+    value: float
+    left_out: list[float]
+
+    def __sub__(self, other: "Replicate") -> "Replicate":
+        pairs = zip(self.left_out, other.left_out)  # as many blocks as both have
+        return Replicate(self.value - other.value, [value - null for value, null in pairs])
+
+
+class Measured(NamedTuple):
+    """A claim's number on every replicate, their mean with its interval (None where a number is
+    NaN), and the number of independent runs."""
+
+    values: list[float]
+    estimate: Estimate | None
+    runs: int
+
+
+def _decide(claim: Claim, results: Results, published: Mapping) -> dict:
+    facts = published["claims"][claim.id]
     row = {
-        "figure": one.item,
-        "claim": one.name,
-        "id": one.id,
+        "figure": claim.item,
+        "claim": claim.name,
+        "id": claim.id,
         "over": facts.get("over", "all"),
         "statement": facts["statement"],
         "place": facts["place"],
         "strength": facts["strength"],
-        "published_value": _published(one, facts, published),
-        "measure": one.criterion,
+        "published_value": _published_value(claim, facts, published),
+        "measure": claim.criterion,
         "ours": np.nan,
         "low": np.nan,
         "high": np.nan,
@@ -239,248 +275,275 @@ def _decide(one: Claim, results: Results, published: Mapping) -> dict:
         "replicates": 0,
     }
     try:
-        values, ours, runs = _estimate(one, results)
+        measured = _measure(claim, results)
     except NotTestableError as error:
         return row | {"verdict": UNTESTED, "reason": f"{error}."}
+    values, ours, runs = measured
     row |= {"ours": float(np.mean(values)), "replicates": len(values)}
-    if one.across:
-        row["replicates"] = len(_runs_in(rows, "init", "seed")) or len(_runs_in(rows, "init"))
+    if claim.across:
+        pairs = _runs_in(results.table, "init", "seed")
+        row["replicates"] = len(pairs or _runs_in(results.table, "init"))
     if ours is not None:
         row |= {"low": float(ours.low), "high": float(ours.high)}
-        row["probability"] = one.probability(ours, runs)
-    verdict, reason = _verdict(one, values, ours, runs)
-    others = _of_others(evidence, facts.get("families", [BERT]))
-    sentences = [*others, reason, *evidence.layers_here(), *_left_out(evidence)]
+        row["probability"] = claim.probability(ours, runs)
+    verdict, reason = _verdict(claim, measured)
+    evidence = _collect_evidence(claim, results)
+    sentences = [
+        *_describe_families(evidence, facts.get("families", [BERT])),
+        reason,
+        *evidence.layers_here(),
+        *_describe_failures(evidence),
+    ]
     return row | {"verdict": verdict, "reason": " ".join(sentences)}
 
 
-def _verdict(
-    one: Claim, values: Sequence[float], ours: Estimate | None, runs: int
-) -> tuple[str, str]:
-    alone = [one.holds(value) for value in values]
-    by_itself = f"In {sum(alone)} of {len(values)} replicates by itself."
-    said = "One number, over all replicates." if one.across else by_itself
-    if not one.across and len(values) < 2:
+def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
+    values, ours, runs = measured
+    holding = [claim.holds(value) for value in values]
+    if claim.across:
+        sentences = ["One number, over all replicates."]
+    elif len(values) < 2:
         return UNTESTED, "one replicate only; at least two are needed."
-    if ours is None:  # some value stands for `there is no such layer`
-        fails = not any(alone) and runs >= AGREEING
-        return FAILS if fails else UNDECIDED, f"Some replicate has no such layer. {said}"
+    else:
+        sentences = [f"In {sum(holding)} of {len(values)} replicates by itself."]
+    if ours is None:  # some value is NaN
+        verdict = FAILS if runs >= AGREEING and not any(holding) else UNDECIDED
+        return verdict, f"Some replicate has no such layer. {sentences[0]}"
     # Over all of fewer than three runs, and not known without each block of inputs.
     if np.isnan(ours.error):
-        return UNDECIDED, f"{said} It has no interval."
-    if one.across and ours.interval == INPUTS:
-        said += (
-            " Its interval is over inputs alone: fewer than three replicates do not say how much"
+        return UNDECIDED, f"{sentences[0]} It has no interval."
+    if claim.across and ours.interval == INPUTS:
+        sentences.append(
+            "Its interval is over inputs alone: fewer than three replicates do not say how much"
             " it varies."
         )
     # Pairs of runs are more than their runs.
     if runs == len(values) and statistics.is_far_off(values):
-        said += " One replicate lies far from the others."
-    if not has_width(ours):
-        said += (
-            f" {runs} runs have the same number; {AGREEING} or more decide." if runs > 1 else ""
-        )
-    verdict = one.decided(ours, runs)
+        sentences.append("One replicate lies far from the others.")
+    if runs > 1 and not has_width(ours):
+        sentences.append(f"{runs} runs have the same number; {AGREEING} or more decide.")
+    verdict = claim.decided(ours, runs)
     if verdict == UNDECIDED:
-        holds = one.probability(ours, runs)
-        side, share = (HOLDS, holds) if holds > 0.5 else (FAILS, 1 - holds)
-        leans = (
-            f"to {side}, with probability {share:.2f}"
-            if round(share, 2) > 0.5
-            else "to neither side"
-        )
-        said = f"Leans {leans}. {said}"
-    return verdict, said
+        sentences.insert(0, _describe_leaning(claim.probability(ours, runs)))
+    return verdict, " ".join(sentences)
 
 
-def _null(
-    one: Claim, results: Results, noise: Mapping[str, Results], numbers: Mapping[str, float]
+def _describe_leaning(probability: float) -> str:
+    """Say to which verdict an undecided claim leans that holds with this probability."""
+    side = HOLDS if probability > 0.5 else FAILS
+    share = max(probability, 1 - probability)
+    if round(share, 2) > 0.5:
+        return f"Leans to {side}, with probability {share:.2f}."
+    return "Leans to neither side."
+
+
+def _compare_with_noise(
+    claim: Claim, results: Results, noise: Mapping[str, Results], numbers: Mapping[str, float]
 ) -> str:
     """Say of a claim that holds whether its number lies beyond that of noise which changes the
     last layer as much, or else whether it holds for noise of the size of the change too."""
     with suppress(NotTestableError):
-        if nulls.MATCHED in noise and _beyond(one, results, noise[nulls.MATCHED]):
+        if nulls.MATCHED in noise and _is_beyond(claim, results, noise[nulls.MATCHED]):
             return BEYOND
-    return TOO if nulls.NOISE in numbers and one.holds(numbers[nulls.NOISE]) else ""
+    return TOO if nulls.NOISE in numbers and claim.holds(numbers[nulls.NOISE]) else ""
 
 
-def _numbers_of(one: Claim, noise: Mapping[str, Results]) -> dict[str, float]:
+def _numbers_of_noise(claim: Claim, noise: Mapping[str, Results]) -> dict[str, float]:
     """Compute the claim's number for each kind of noise that has one."""
     numbers = {}
     for null, results in noise.items():
         with suppress(NotTestableError):
-            numbers[null] = _value(one, results)[0]
+            numbers[null] = _compute(claim, results).value
     return numbers
 
 
-def _in_words(numbers: Mapping[str, float]) -> str:
+def _describe_noise(numbers: Mapping[str, float]) -> str:
     """Write a sentence on the claim's numbers for noise."""
     words = {nulls.NOISE: "noise of this size", nulls.MATCHED: "matched noise"}
-    each = [f"{words[null]} has {number:.3g}" for null, number in numbers.items()]
-    return f" Beside it, {' and '.join(each)}." if each else ""
+    parts = [f"{words[null]} has {number:.3g}" for null, number in numbers.items()]
+    return f" Beside it, {' and '.join(parts)}." if parts else ""
 
 
-def _beyond(one: Claim, results: Results, matched: Results) -> bool:
+def _is_beyond(claim: Claim, results: Results, matched: Results) -> bool:
     """Test whether the claim's number is farther within its range than that of matched noise: by
     the whole interval of their difference over replicates. Only a range with one end says which
     way is farther."""
-    if one.across or np.isfinite(one.low) == np.isfinite(one.high):
+    if claim.across or np.isfinite(claim.low) == np.isfinite(claim.high):
         return False
-    ours, theirs = _replicates(one, results), _replicates(one, matched)
+    ours, theirs = _replicates(claim, results), _replicates(claim, matched)
     shared = [name for name in ours if name in theirs]
     if len(shared) < 2:
         return False
-    sides = [[found[name] for name in shared] for found in (ours, theirs)]
-    values, others = ([value for value, _ in side] for side in sides)
-    left_out, left_out_too = ([left for _, left in side] for side in sides)
-    known = min(map(len, left_out + left_out_too))
-    blocks = (np.array([left[:known] for left in side]) for side in (left_out, left_out_too))
-    found = estimate(
-        np.subtract(values, others), shared, np.subtract(*blocks) if known > 1 else None
-    )
-    return has_width(found) and bool(found.low > 0 if np.isfinite(one.low) else found.high < 0)
+    differences = [ours[name] - theirs[name] for name in shared]
+    values = [difference.value for difference in differences]
+    mean = estimate(values, shared, _blocks_of(differences))
+    if not has_width(mean):
+        return False
+    return bool(mean.low > 0 if np.isfinite(claim.low) else mean.high < 0)
 
 
-def _of_others(evidence: Evidence, families: Sequence[str]) -> list[str]:
+def _describe_families(evidence: Evidence, families: Sequence[str]) -> list[str]:
     """Say that the evidence is of models of other families than the paper's, where it is."""
     models = evidence.results.models
-    found = {one for name in evidence.read for one in models[name]["family"].dropna().unique()} - {
-        *families
+    read = {
+        family for name in evidence.read for family in models[name]["family"].dropna().unique()
     }
-    paper, ours = (
-        " and ".join(NAMES.get(one, one) for one in some) for some in (families, sorted(found))
-    )
-    return [f"The paper speaks of {paper}; this is {ours}."] if found else []
+    others = sorted(read - {*families})
+    if not others:
+        return []
+    paper = " and ".join(NAMES.get(family, family) for family in families)
+    ours = " and ".join(NAMES.get(family, family) for family in others)
+    return [f"The paper speaks of {paper}; this is {ours}."]
 
 
-def _published(one: Claim, facts: Mapping, published: Mapping) -> str:
-    if one.published:
-        return one.published(published)
+def _published_value(claim: Claim, facts: Mapping, published: Mapping) -> str:
+    if claim.published:
+        return claim.published(published)
     value = facts.get("published", "")
-    return str(value.get(one.case, "") if isinstance(value, Mapping) else value)
+    if isinstance(value, Mapping):
+        value = value.get(claim.case, "")
+    return str(value)
 
 
-def _estimate(one: Claim, results: Results) -> tuple[list[float], Estimate | None, int]:
-    """Collect the claim's number for every replicate that has all it needs, their mean with its
-    interval (None where a value is NaN), and the number of independent runs. NotTestableError if
-    no replicate has what it needs.
-    """
-    if one.across:
-        value, read = _value(one, results)
-        return [value], *_of_all(one, results, value, read)
-    replicates = _replicates(one, results)
+def _measure(claim: Claim, results: Results) -> Measured:
+    """Measure the claim's number on every replicate that has all it needs. NotTestableError if no
+    replicate has what it needs."""
+    if claim.across:
+        number = _compute(claim, results)
+        return Measured([number.value], *_estimate_over_all(claim, results, number))
+    replicates = _replicates(claim, results)
     names = list(replicates)
     runs = len(set(re.findall(r"\d+", " ".join(names))))
-    values, left_out = map(list, zip(*replicates.values()))
+    values = [replicate.value for replicate in replicates.values()]
     if np.isnan(values).any():
-        return values, None, runs
-    known = min(map(len, left_out))
-    blocks = np.array([left[:known] for left in left_out]) if known > 1 else None
-    return values, estimate(values, names, blocks, one.bounds), runs
+        return Measured(values, None, runs)
+    blocks = _blocks_of(replicates.values())
+    return Measured(values, estimate(values, names, blocks, claim.bounds), runs)
 
 
-def _replicates(one: Claim, results: Results) -> dict[str, tuple[float, list[float]]]:
+def _blocks_of(replicates: Collection[Replicate]) -> np.ndarray | None:
+    """Stack the values without each block, [replicates, blocks], of the blocks that all replicates
+    have; None where these are fewer than two."""
+    blocks = min(len(replicate.left_out) for replicate in replicates)
+    if blocks < 2:
+        return None
+    return np.array([replicate.left_out[:blocks] for replicate in replicates])
+
+
+def _replicates(claim: Claim, results: Results) -> dict[str, Replicate]:
     """Collect the claim's number by replicate, with the same without each block of inputs.
 
     Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning
     seeds (or pairs of seeds that are compared) on it; a pretrained model's rows (seed 0) belong to
     every seed, but do not by themselves make replicates.
     """
-    replicates, parts = _by_replicate(one, results.pretraining_runs), results.pretraining_runs
-    if len(replicates) == 1:
-        [(init, (_, read))] = replicates.items()
-        seeds = results.pretraining_runs[init].seeds
-        single = {seed: part for seed, part in seeds.items() if part.has_seed_of(read)}
-        if len(single) > 1:
-            replicates, parts = _by_replicate(one, single), single
-    return {
-        str(name): (value, _without_blocks(one, parts[name], read) if np.isfinite(value) else [])
-        for name, (value, read) in replicates.items()
-    }
+    parts = results.pretraining_runs
+    numbers = _compute_by_part(claim, parts)
+    if len(numbers) == 1:
+        [(init, number)] = numbers.items()
+        seeds = parts[init].seeds
+        seeds = {name: part for name, part in seeds.items() if part.has_seed_of(number.models)}
+        if len(seeds) > 1:
+            parts, numbers = seeds, _compute_by_part(claim, seeds)
+    replicates = {}
+    for name, (value, models) in numbers.items():
+        left_out = _values_without_blocks(claim, parts[name], models) if np.isfinite(value) else []
+        replicates[str(name)] = Replicate(value, left_out)
+    return replicates
 
 
-def _of_all(
-    one: Claim, results: Results, value: float, read: set[str]
+def _estimate_over_all(
+    claim: Claim, results: Results, number: Number
 ) -> tuple[Estimate | None, int]:
     """Estimate a number that is calculated over all replicates, from its values without each
-    pretraining run, or without each seed of a single one. Return the number of these runs too.
-
-    A run that is left out takes with it every pair of runs that it is one side of.
-    """
+    pretraining run, or without each seed of a single one. Return the number of these runs too."""
     kind = "init" if len(results.pretraining_runs) > 1 else "seed"
-    table, sides = results.table, [kind, f"ref_{kind}"]
-    runs = [] if one.shared else [number for (number,) in _runs_in(table, kind)]
-    if np.isnan(value):
+    runs = [] if claim.shared else [run for (run,) in _runs_in(results.table, kind)]
+    if np.isnan(number.value):
         return None, len(runs)
-    without = []
-    for run in runs if len(runs) > 2 else ():
-        concerned = table.reindex(columns=sides).eq(run).any(axis=1)
-        with suppress(NotTestableError):
-            without.append(_value(one, results.part(table[~concerned]))[0])
-    whole = without if len(without) == len(runs) else []
-    return estimate_of_all(
-        value, whole, _without_blocks(one, results, read) or None, one.bounds
-    ), len(runs)
+    without_run = _values_without_runs(claim, results, kind, runs) if len(runs) > 2 else []
+    left_out = _values_without_blocks(claim, results, number.models)
+    return estimate_of_all(number.value, without_run, left_out, claim.bounds), len(runs)
 
 
 def _runs_in(table: pd.DataFrame, *kinds: str) -> list[tuple[int, ...]]:
     """List the runs of a table, by their numbers of these `kinds` (`init`, `seed`), of either side
     of a pair. A pretrained model has no seed (0), and is none of them where seeds are asked for.
     """
-    sides = [table.reindex(columns=[f"{side}{kind}" for kind in kinds]) for side in ("", "ref_")]
-    numbers = np.concatenate([side.fillna(0).to_numpy(int) for side in sides])
-    return [tuple(map(int, run)) for run in np.unique(numbers, axis=0) if run.all()]
+    models = table.reindex(columns=[*kinds])
+    references = table.reindex(columns=[f"ref_{kind}" for kind in kinds])
+    sides = [side.fillna(0).to_numpy(int) for side in (models, references)]
+    runs = np.unique(np.concatenate(sides), axis=0)
+    return [tuple(run) for run in runs.tolist() if all(run)]
 
 
-def _without_blocks(one: Claim, results: Results, read: set[str]) -> list[float]:
-    """Compute the claim's number without each block of inputs; empty where that cannot be told."""
-    if not one.inputs:
+def _values_without_runs(
+    claim: Claim, results: Results, kind: str, runs: Sequence[int]
+) -> list[float]:
+    """Compute the claim's number without each run of this `kind` (`init`, `seed`), and without
+    every pair that the run is one side of; empty where it cannot be computed."""
+    sides = results.table.reindex(columns=[kind, f"ref_{kind}"])
+    values = []
+    for run in runs:
+        is_of_run = sides.eq(run).any(axis=1)
+        try:
+            number = _compute(claim, results.part(results.table[~is_of_run]))
+        except NotTestableError:
+            return []
+        values.append(number.value)
+    return values
+
+
+def _values_without_blocks(claim: Claim, results: Results, models: set[str]) -> list[float]:
+    """Compute the claim's number without each block of inputs; empty where it cannot be
+    computed."""
+    if not claim.inputs:
         return []
     try:
-        found = [_value(one, part)[0] for part in results.without_blocks(read)]
+        values = [_compute(claim, part).value for part in results.without_blocks(models)]
     except NotTestableError:
         return []
-    return found if np.isfinite(found).all() else []
+    return values if np.isfinite(values).all() else []
 
 
-def _value(one: Claim, results: Results) -> tuple[float, set[str]]:
-    """Compute the claim's number, and name the models that it was read from."""
+def _compute(claim: Claim, results: Results) -> Number:
+    """Compute the claim's number."""
     evidence = Evidence(results)
-    return float(one.value(evidence)), evidence.read
+    return Number(float(claim.value(evidence)), evidence.read)
 
 
-def _left_out(evidence: Evidence) -> Iterator[str]:
-    """Say in a sentence how many runs, or pairs of fine-tuned ones, the claim does without."""
-    # 0 is what it was fine-tuned from.
-    pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)
-    counts = {
-        "{} that failed to train": len(evidence.failed) - pairs,
-        f"{{}} pair{'s' * (pairs > 1)} of which one or both failed to train": pairs,
-    }
-    words = " and ".join(text.format(count) for text, count in counts.items() if count)
-    if words:
-        yield f"Without {words}."
+def _compute_by_part(claim: Claim, parts: Mapping[int | str, Results]) -> dict[int | str, Number]:
+    """Compute the claim's number on every part of the results that has one. Raise NotTestableError
+    if none has."""
+    numbers, errors = {}, []
+    for name, results in parts.items():
+        try:
+            numbers[name] = _compute(claim, results)
+        except NotTestableError as error:
+            errors.append(error)
+    if not numbers:
+        raise errors[0]
+    return numbers
 
 
-def _evidence(one: Claim, results: Results) -> Evidence:
-    """Collect all that the claim asks for."""
+def _collect_evidence(claim: Claim, results: Results) -> Evidence:
+    """Collect all that the claim reads."""
     evidence = Evidence(results)
     with suppress(NotTestableError):  # all replicates together may lack what each of them has
-        one.value(evidence)
+        claim.value(evidence)
     return evidence
 
 
-def _by_replicate(
-    one: Claim, replicates: Mapping[int | str, Results]
-) -> dict[int | str, tuple[float, set[str]]]:
-    """Compute the number of every replicate that has one, and name the models that it was read
-    from. Raise NotTestableError if none has."""
-    found, missing = {}, []
-    for number, results in replicates.items():
-        try:
-            found[number] = _value(one, results)
-        except NotTestableError as error:
-            missing.append(error)
-    if not found:
-        raise missing[0]
-    return found
+def _describe_failures(evidence: Evidence) -> Iterator[str]:
+    """Say in a sentence how many runs, or pairs of fine-tuned ones, the claim does without."""
+    # 0 is what it was fine-tuned from.
+    pairs = sum(ref_seed > 0 for *_, ref_seed in evidence.failed)
+    runs = len(evidence.failed) - pairs
+    parts = []
+    if runs:
+        parts.append(f"{runs} that failed to train")
+    if pairs:
+        plural = "s" if pairs > 1 else ""
+        parts.append(f"{pairs} pair{plural} of which one or both failed to train")
+    if parts:
+        yield f"Without {' and '.join(parts)}."

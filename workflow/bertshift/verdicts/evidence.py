@@ -20,16 +20,16 @@ class NotTestableError(Exception):
 
 
 def ratio(value: float, to: float, what: str) -> float:
-    """Express `value` as a share or a multiple of `to`; NotTestableError, which calls it `what`,
-    where `to` is 0."""
+    """Express `value` as a share or a multiple of `to`; NotTestableError, which calls `to` by the
+    name `what`, where it is 0."""
     if abs(to) < statistics.EQUAL:
         raise NotTestableError(f"{what} is 0, and nothing is a share or a multiple of that")
     return value / to
 
 
 def rank_correlation(values: Sequence[float], others: Sequence[float], what: str) -> float:
-    """Compute Spearman's rank correlation; NotTestableError, which calls both `what`, where either
-    is constant."""
+    """Compute Spearman's rank correlation; NotTestableError, which calls both by the name `what`,
+    where either is constant."""
     if min(np.ptp(values), np.ptp(others)) < statistics.EQUAL:
         raise NotTestableError(
             f"{what} does not differ between layers, so that there is no rank correlation"
@@ -38,31 +38,33 @@ def rank_correlation(values: Sequence[float], others: Sequence[float], what: str
 
 
 class Depth(NamedTuple):
-    """Layers `first` to `last` of the paper's model of `of` layers, for a model of `layers`
+    """Layers `first` to `last` of the paper's model of `total` layers, for a model of `layers`
     layers."""
 
     first: int
     last: int
-    of: int
+    total: int
     layers: int
 
 
-def layers_in_words(first: int, last: int, of: int) -> str:
+def name_layers(first: int, last: int, total: int) -> str:
     """Name some layers of a model: `layer 6 of 6`, `layers 11 to 12 of 12`."""
-    return f"layer {first} of {of}" if first == last else f"layers {first} to {last} of {of}"
+    if first == last:
+        return f"layer {first} of {total}"
+    return f"layers {first} to {last} of {total}"
 
 
 @dataclass(frozen=True)
 class Curve:
     """One replicate's value per layer, and the number of layers (without embeddings) of its model.
 
-    `asked` collects the layers of the paper's model that were asked for, with those of ours that
-    lie at the same depth.
+    `layers_read` collects the layers of the paper's model that a claim read, with those of ours
+    at the same depth.
     """
 
     values: Mapping[int, float]
     layers: int
-    asked: dict["Depth", list[int]] = field(default_factory=dict, compare=False, repr=False)
+    layers_read: dict[Depth, list[int]] = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, layer: int) -> float:
         if layer not in self.values:
@@ -74,44 +76,46 @@ class Curve:
             raise NotTestableError(
                 f"models of {self.layers} and of {other.layers} layers are not compared"
             )
-        return self.of({layer: self[layer] - other[layer] for layer in self.values})
+        return self.with_values({layer: self[layer] - other[layer] for layer in self.values})
 
-    def of(self, values: Mapping[int, float]) -> "Curve":
+    def with_values(self, values: Mapping[int, float]) -> "Curve":
         """Make the curve of other values of the same model."""
         return replace(self, values=values)
 
-    def part(self, first: int, last: int, of: int) -> list[int]:
+    def part(self, first: int, last: int, total: int) -> list[int]:
         """List our layers whose share of the depth is wholly within layers first..last of the
-        paper's `of` layers."""
-        low, high = (first - 1) / of - 1e-9, last / of + 1e-9
+        paper's `total` layers."""
         n = self.layers
-        inside = [k for k in range(1, n + 1) if low <= (k - 1) / n and k / n <= high]
+        # Layer k spans the depth from (k - 1) / n to k / n.
+        low, high = (first - 1) * n, last * n
+        layers = range(1, n + 1)
+        inside = [k for k in layers if low <= (k - 1) * total and k * total <= high]
         if not inside:
             raise NotTestableError(
-                f"no layer of {self.layers} lies within layers {first} to {last} of {of}"
+                f"no layer of {self.layers} lies within layers {first} to {last} of {total}"
             )
-        self.asked[Depth(first, last, of, n)] = inside
+        self.layers_read[Depth(first, last, total, n)] = inside
         return inside
 
-    def mean(self, first: int, last: int, of: int) -> float:
-        return float(np.mean([self[k] for k in self.part(first, last, of)]))
+    def mean(self, first: int, last: int, total: int) -> float:
+        return float(np.mean([self[k] for k in self.part(first, last, total)]))
 
-    def at(self, layer: int, of: int) -> int:
-        """Find our layer at the same relative depth as `layer` of the paper's `of` layers, if
+    def at(self, layer: int, total: int) -> int:
+        """Find our layer at the same relative depth as `layer` of the paper's `total` layers, if
         there is one."""
-        if layer * self.layers % of:
+        ours, remainder = divmod(layer * self.layers, total)
+        if remainder:
             raise NotTestableError(
-                f"layer {layer} of {of} falls between two layers of {self.layers}"
+                f"layer {layer} of {total} falls between two layers of {self.layers}"
             )
-        found = layer * self.layers // of
-        self.asked[Depth(layer, layer, of, self.layers)] = [found]
-        return found
+        self.layers_read[Depth(layer, layer, total, self.layers)] = [ours]
+        return ours
 
-    def exactly(self, of: int) -> "Curve":
-        """Return the curve itself, if its model has `of` layers: for statements about a level or a
-        layer number, which another depth cannot confirm or refute."""
-        if self.layers != of:
-            raise NotTestableError(f"about a model of {of} layers; this one has {self.layers}")
+    def exactly(self, total: int) -> "Curve":
+        """Return the curve itself, if its model has `total` layers: for statements about a level
+        or a layer number, which another depth cannot confirm or refute."""
+        if self.layers != total:
+            raise NotTestableError(f"about a model of {total} layers; this one has {self.layers}")
         return self
 
     @property
@@ -124,20 +128,19 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     `mrpc.random`, `wnli+mrpc`), `base` or `randomized`; `rte-mnli` of two fine-tuned models that
     are compared.
 
-    Where two models of one metric share a name, the first listed stands for it.
+    Where two models of one metric share a name, the rows of the first listed are taken.
     """
     parts, first = [], {}
     for path, table in tables.items():
-        # Which is what its blocks are of.
-        if "delta" in table and {"before", "baseline"} & {*table}:
-            table = table.assign(value=table["delta"])
+        is_difference = "before" in table or "baseline" in table
+        if is_difference and "delta" in table:
+            table = table.assign(value=table["delta"])  # its blocks are of the difference
         for model, rows in table.groupby("model", sort=False):
-            name = _name(labelling.role_of(model, rows["seed"]))
-            if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
-                name += f"-{labelling.task_of(rows['reference'].iloc[0])}"
+            name = _name_rows(model, rows)
             # The models of a sweep are variants of one.
-            one = path if "position" in rows else model
-            if first.setdefault((rows["metric"].iloc[0], name), one) == one:
+            source = path if "position" in rows else model
+            key = rows["metric"].iloc[0], name
+            if first.setdefault(key, source) == source:
                 parts.append(rows.assign(name=name))
     if not parts:
         raise UserError(
@@ -149,9 +152,12 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(table.select_dtypes("str"), object)).copy()
 
 
-def _name(role: str) -> str:
-    name = Name.of(role)
-    return str(Name(name.stages, ("random",) if name.variant("random") else ()))
+def _name_rows(model: str, rows: pd.DataFrame) -> str:
+    role = Name.of(labelling.role_of(model, rows["seed"]))
+    name = str(Name(role.stages, ("random",) if role.variant("random") else ()))
+    if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
+        name += f"-{labelling.task_of(rows['reference'].iloc[0])}"
+    return name
 
 
 # Rows of runs that did not fail to train; name and statistics.RUN (0 where there is none) of those
@@ -159,16 +165,16 @@ def _name(role: str) -> str:
 Trained = tuple[pd.DataFrame, frozenset[tuple]]
 
 
-def _divided(rows: pd.DataFrame, bad: np.ndarray) -> Trained:
-    if not bad.any():
+def _split_failures(rows: pd.DataFrame, failed: np.ndarray) -> Trained:
+    if not failed.any():
         return rows, frozenset()
-    runs = rows[bad].reindex(columns=["name", *statistics.RUN]).fillna(0)
-    return rows[~bad], frozenset(runs.itertuples(index=False, name=None))
+    runs = rows[failed].reindex(columns=["name", *statistics.RUN]).fillna(0)
+    return rows[~failed], frozenset(runs.itertuples(index=False, name=None))
 
 
 class Results:
-    """Rows of `labelled`, of one replicate or of all. Claims share it: what several of them ask
-    for is looked up once.
+    """Rows of `labelled`, of one replicate or of all. Claims share it: rows that several of them
+    read are looked up once.
 
     `left_out` has the values without each block of inputs, under the labels of the rows that have
     them; `failed` says by label which rows are of runs that failed to train.
@@ -181,13 +187,12 @@ class Results:
         failed: np.ndarray | None = None,
     ):
         self.table = table.drop(columns=JACKKNIFE_COLUMNS, errors="ignore")
-        self._left_out, self._failed = left_out, failed
         if left_out is None:
-            self._left_out = (
-                table.reindex(columns=JACKKNIFE_COLUMNS).dropna(axis=1, how="all").dropna()
-            )
-            self._failed = statistics.failures(table).to_numpy()
-        self._chosen: dict[tuple, pd.DataFrame] = {}
+            blocks = table.reindex(columns=JACKKNIFE_COLUMNS)
+            left_out = blocks.dropna(axis=1, how="all").dropna()
+            failed = statistics.failures(table).to_numpy()
+        self._left_out, self._failed = left_out, failed
+        self._rows: dict[tuple, pd.DataFrame] = {}
         self._trained: dict[tuple, Trained] = {}
 
     @cached_property
@@ -204,119 +209,130 @@ class Results:
         seeds. Rows of a pretrained model belong to every one, but its probes are divided among
         them (`statistics.is_own_probe`)."""
         table = statistics.with_replicates(self.table)
-        shared = self.table[table["seed"] == 0]
-        parts, seeds = {}, table["seed"].max()
-        for name, rows in table[table["seed"] != 0].groupby("replicate", sort=False):
-            parents = statistics.of_own_probes(shared, rows["seed"].iloc[0], seeds)
-            chosen = self.table.index.isin(parents.index.union(rows.index))
-            parts[name] = self.part(self.table[chosen])
+        is_pretrained = table["seed"] == 0
+        pretrained = self.table[is_pretrained]
+        seeds = table["seed"].max()
+        parts = {}
+        for name, rows in table[~is_pretrained].groupby("replicate", sort=False):
+            parents = statistics.of_own_probes(pretrained, rows["seed"].iloc[0], seeds)
+            is_of_replicate = self.table.index.isin(parents.index.union(rows.index))
+            parts[name] = self.part(self.table[is_of_replicate])
         return parts
 
     def part(self, rows: pd.DataFrame) -> "Results":
-        left_out = self._left_out.loc[self._left_out.index.intersection(rows.index)]
-        return Results(rows, left_out, self._failed)
+        """Make the results of some of these rows."""
+        labels = self._left_out.index.intersection(rows.index)
+        return Results(rows, self._left_out.loc[labels], self._failed)
 
     def without_blocks(self, names: set[str]) -> list["Results"]:
         """List these results without each block of inputs; empty if the models of these names have
         no such values."""
-        return [] if names.isdisjoint(self._with_blocks) else self._changed
+        if names.isdisjoint(self._names_with_blocks):
+            return []
+        return self._without_each_block
 
     @cached_property
-    def _with_blocks(self) -> set[str]:
-        return set(self.table.loc[self.table.index.intersection(self._left_out.index), "name"])
+    def _names_with_blocks(self) -> set[str]:
+        labels = self.table.index.intersection(self._left_out.index)
+        return set(self.table.loc[labels, "name"])
 
     @cached_property
-    def _changed(self) -> list["Results"]:
-        return [_Changed(self, self._left_out[block]) for block in self._left_out]
+    def _without_each_block(self) -> list["Results"]:
+        return [_ResultsWithoutBlock(self, self._left_out[block]) for block in self._left_out]
 
     def has_seed_of(self, names: set[str]) -> bool:
-        """Tell whether some model of these names is fine-tuned."""
-        return any((self.models[name]["seed"] != 0).any() for name in names if name in self.models)
+        """Test whether some model of these names is fine-tuned."""
+        seeds = self.table.loc[self.table["name"].isin(names), "seed"]
+        return (seeds != 0).any()
 
     def rows(self, name: str, **where) -> pd.DataFrame:
         """Select the rows of the model `name` that have these values; NotTestableError if there
         are none."""
         key = (name, *where.items())
-        if key not in self._chosen:
-            self._chosen[key] = self._choose(name, where)
-        return self._chosen[key]
+        if key not in self._rows:
+            self._rows[key] = self._select(name, where)
+        return self._rows[key]
 
-    def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
+    def _select(self, name: str, where: Mapping) -> pd.DataFrame:
         if name not in self.models:
             raise NotTestableError(f"no results for {labelling.label_of(name)}")
         rows = self.models[name]
-        found = np.arange(len(rows))
+        positions = np.arange(len(rows))
         for column, value in where.items():
-            found = found[rows[column].to_numpy()[found] == value]
-            if not len(found):
-                raise NotTestableError(
-                    f"no {NOUNS.get(column, column)} '{value}' for {labelling.label_of(name)}"
-                )
-        return rows.iloc[found] if where else rows
+            values = rows[column].to_numpy()[positions]
+            positions = positions[values == value]
+            if not len(positions):
+                noun = NOUNS.get(column, column)
+                raise NotTestableError(f"no {noun} '{value}' for {labelling.label_of(name)}")
+        return rows.iloc[positions] if where else rows
 
     def trained(self, name: str, **where) -> Trained:
-        """Divide `rows` into those of runs that trained and the runs that failed to."""
+        """Split `rows` into those of runs that trained and the runs that failed to."""
         key = (name, *where.items())
         if key not in self._trained:
-            self._trained[key] = self._divide(name, where)
+            self._trained[key] = self._split(name, where)
         return self._trained[key]
 
-    def _divide(self, name: str, where: Mapping) -> Trained:
+    def _split(self, name: str, where: Mapping) -> Trained:
         rows = self.rows(name, **where)
-        return _divided(rows, self._failed[rows.index])
+        return _split_failures(rows, self._failed[rows.index])
 
 
-class _Changed(Results):
-    """The rows of other results with other values, found where those are found."""
+class _ResultsWithoutBlock(Results):
+    """The rows of `complete` with the values without one block of inputs. It looks rows up in
+    `complete`, which remembers them."""
 
-    def __init__(self, of: Results, values: pd.Series):
-        changed = values.reindex(of.table.index).fillna(of.table["value"])
-        super().__init__(of.table.assign(value=changed), of._left_out[:0], of._failed)
-        self.of = of
+    def __init__(self, complete: Results, values: pd.Series):
+        labels = complete.table.index
+        values = values.reindex(labels).fillna(complete.table["value"])
+        table = complete.table.assign(value=values)
+        super().__init__(table, complete._left_out[:0], complete._failed)
+        self.complete = complete
         # By label, without looking these up: rows are taken thousands of times.
-        self._by_label = np.full(of.table.index.max() + 1, np.nan)
-        self._by_label[of.table.index] = changed
+        self._value_by_label = np.full(labels.max() + 1, np.nan)
+        self._value_by_label[labels] = values
 
-    def _choose(self, name: str, where: Mapping) -> pd.DataFrame:
-        return self._with_values(self.of.rows(name, **where))
+    def _select(self, name: str, where: Mapping) -> pd.DataFrame:
+        return self._replace_values(self.complete.rows(name, **where))
 
-    def _divide(self, name: str, where: Mapping) -> Trained:
-        rows, failed = self.of.trained(name, **where)
-        return self._with_values(rows), failed
+    def _split(self, name: str, where: Mapping) -> Trained:
+        rows, failed = self.complete.trained(name, **where)
+        return self._replace_values(rows), failed
 
-    def _with_values(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Give rows of the other results the changed values; they share all other columns."""
-        return rows.assign(value=self._by_label[rows.index])
+    def _replace_values(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Give the rows the values without the block; they share all other columns."""
+        return rows.assign(value=self._value_by_label[rows.index])
 
 
 class Evidence:
     """The numbers that a claim reads. Each number is a mean over the rows that it is about.
 
-    NotTestableError says which rows are missing. `read` collects the names of the models that were
-    asked for. `failed` collects their runs that failed to train and are left out, as `Trained` has
-    them. `asked` collects the layers that the curves were asked for.
+    NotTestableError says which rows are missing. `read` collects the names of the models that the
+    claim reads, `failed` their runs that failed to train and are left out, as `Trained` has them,
+    and `layers_read` the layers of its curves.
     """
 
     def __init__(self, results: Results):
         self.results = results
         self.read: set[str] = set()
         self.failed: set[tuple] = set()
-        self.asked: dict[Depth, list[int]] = {}
+        self.layers_read: dict[Depth, list[int]] = {}
 
     def layers_here(self) -> Iterator[str]:
-        """Say in a sentence which of our layers stand for the paper's, for models of another
+        """Say in a sentence which of our layers are taken for the paper's, for models of another
         depth."""
-        for depth, here in self.asked.items():
-            if depth.layers != depth.of:
-                theirs = layers_in_words(*depth[:3])
-                ours = layers_in_words(here[0], here[-1], depth.layers)
+        for depth, layers in self.layers_read.items():
+            if depth.layers != depth.total:
+                theirs = name_layers(depth.first, depth.last, depth.total)
+                ours = name_layers(layers[0], layers[-1], depth.layers)
                 yield f"{theirs.capitalize()}: here {ours}."
 
-    def _by(self, column: str, rows: pd.DataFrame) -> Curve:
+    def _average_by(self, column: str, rows: pd.DataFrame) -> Curve:
         """Average rows by the numbers in a column, the largest of which is the number of
         layers."""
-        means = {int(key): value for key, value in rows.groupby(column)["value"].mean().items()}
-        return Curve(means, max(means), self.asked)
+        means = rows.groupby(column)["value"].mean()
+        values = {int(number): value for number, value in means.items()}
+        return Curve(values, max(values), self.layers_read)
 
     def curve(self, task: str, variant: str, stimuli: str | None = None) -> Curve:
         """Read head 0 by layer, of the model of `task`, on `stimuli` or else on the first that its
@@ -327,14 +343,14 @@ class Evidence:
 
     def by_layer(self, name: str, **where) -> Curve:
         """Average `rows` by layer."""
-        return self._by("layer", self.rows(name, **where))
+        return self._average_by("layer", self.rows(name, **where))
 
     def spearman(self, name: str, kind: str) -> Curve:
         """Read the Spearman correlation of a structural probe (`depth`, `distance`) on dev by
         layer, at the highest rank that was trained."""
         where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}
         rows = self.rows(name, **where, kind=kind)
-        return self._by("layer", rows[rows["rank"] == rows["rank"].max()])
+        return self._average_by("layer", rows[rows["rank"] == rows["rank"].max()])
 
     def edge_probes(self, name: str, variant: str, **where) -> pd.DataFrame:
         """Read the micro-F1 of edge probes over all labels, from 0 to 1."""
@@ -349,17 +365,14 @@ class Evidence:
         """
         rows = self.rows(task, metric=metric, variant="uniform", headline=True)
         rows = rows.sort_values("sample", kind="stable")  # complete, sample
-        rows, run = (
-            rows.drop_duplicates(["init", "seed", "layer", "head"]),
-            ["init", "seed", "sample"],
-        )
-        delta = rows["delta"]
+        rows = rows.drop_duplicates(["init", "seed", "layer", "head"])
         if metric == "ablation":  # values may be those without a block of inputs
-            base = self.rows(task, metric=metric, variant="none", headline=True).set_index(run)[
-                "value"
-            ]
-            delta = rows["value"] - base[pd.MultiIndex.from_frame(rows[run])].to_numpy()
-        return rows.assign(delta=statistics.POINTS * delta)
+            run = ["init", "seed", "sample"]
+            base = self.rows(task, metric=metric, variant="none", headline=True)
+            base = base.set_index(run)["value"]
+            scores = base[pd.MultiIndex.from_frame(rows[run])].to_numpy()
+            rows = rows.assign(delta=rows["value"] - scores)
+        return rows.assign(delta=statistics.POINTS * rows["delta"])
 
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
         """Read every head's score for predicates and their arguments, with its rank and its
@@ -371,7 +384,7 @@ class Evidence:
         self, task: str, token: str, variant: str = "received", before: bool = False
     ) -> pd.DataFrame:
         """Read every head's attention (0: their mean) to a kind of token on the task's inputs, of
-        its model or of what that was before fine-tuning."""
+        its model or of the pretrained one."""
         name = "base" if before else task
         return self.rows(name, metric="attention_to", stimuli=task, token=token, variant=variant)
 
@@ -390,17 +403,17 @@ class Evidence:
         """
         rows = statistics.in_points(self.every_row(task, headline=True))
         rows = rows.assign(failed=statistics.failed_wholes(rows, ["init", "seed"]))
-        rows = self._without_failures(task, _divided(rows, statistics.failures(rows).to_numpy()))
-        return replace(self._by("position", rows), layers=int(rows["layers"].iloc[0]))
+        trained = _split_failures(rows, statistics.failures(rows).to_numpy())
+        rows = self._without_failures(task, trained)
+        return replace(self._average_by("position", rows), layers=int(rows["layers"].iloc[0]))
 
     def reinitialised_heads(self, task: str) -> pd.DataFrame:
         """Read each re-initialised head's headline rows, by layer and head; `delta` is to the
         plain model's seeds."""
         rows = self.every_row(task, metric="reinit_head", headline=True)
         for row in rows.drop_duplicates("init").itertuples():
-            self.failed |= {
-                (task, row.init, f"baseline {n}", 0, 0) for n in range(row.baseline_left_out)
-            }
+            for number in range(row.baseline_left_out):
+                self.failed.add((task, row.init, f"baseline {number}", 0, 0))
         return rows.assign(delta=rows["value"])
 
     def rows(self, name: str, **where) -> pd.DataFrame:
@@ -438,11 +451,11 @@ NOUNS = {
 def of_checkpoint(rows: pd.DataFrame, checkpoint: str) -> pd.DataFrame:
     """Select the rows of this checkpoint alone, for what a paper says of heads by number;
     NotTestableError if there are none."""
-    same = rows[rows["checkpoint"].str.contains(checkpoint, regex=False)]
-    if same.empty:
-        other = rows["checkpoint"].iloc[0]
-        raise NotTestableError(f"about heads of {checkpoint}, which have other numbers in {other}")
-    return same
+    selected = rows[rows["checkpoint"].str.contains(checkpoint, regex=False)]
+    if selected.empty:
+        ours = rows["checkpoint"].iloc[0]
+        raise NotTestableError(f"about heads of {checkpoint}, which have other numbers in {ours}")
+    return selected
 
 
 def of_bert_base(rows: pd.DataFrame) -> pd.DataFrame:

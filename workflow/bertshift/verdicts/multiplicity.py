@@ -33,26 +33,27 @@ def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     `adjusted_probability` the same after Holm's correction for the paper's claims. NaN where a
     case has none.
     """
-    found = {
-        id: (_verdict(cases), _null(cases), _probability(cases))
-        for id, cases in rows.groupby("id", sort=False)
-    }
-    ids = pd.Index([*found], dtype=rows["id"].dtype)
-    claims = pd.DataFrame([*found.values()], index=ids, columns=COLUMNS[:3])
+    ids, verdicts = [], []
+    for id, cases in rows.groupby("id", sort=False):
+        ids.append(id)
+        verdicts.append((_verdict(cases), _null(cases), _probability(cases)))
+    index = pd.Index(ids, dtype=rows["id"].dtype)
+    claims = pd.DataFrame(verdicts, index=index, columns=COLUMNS[:3])
     doubts = 1 - claims["claim_probability"].astype(float).dropna()
-    return rows.join(claims.assign(adjusted_probability=1 - holm(doubts)), on="id")
+    claims["adjusted_probability"] = 1 - holm(doubts)
+    return rows.join(claims, on="id")
 
 
 def verdict_over(verdicts: Collection[str], over: str) -> str:
     """Decide a claim by the verdicts on its cases. A claim over all cases holds only if each was
     tested."""
-    tested = {*verdicts} - {UNTESTED}
-    if not tested:
+    verdicts = {*verdicts}
+    if verdicts <= {UNTESTED}:
         return UNTESTED
     one_suffices, all_needed = (HOLDS, FAILS) if over == SOME else (FAILS, HOLDS)
-    if one_suffices in tested:
+    if one_suffices in verdicts:
         return one_suffices
-    return all_needed if {*verdicts} == {all_needed} else UNDECIDED
+    return all_needed if verdicts == {all_needed} else UNDECIDED
 
 
 def probability_over(probabilities: Sequence[float], over: str) -> float:
@@ -78,14 +79,14 @@ def _verdict(cases: pd.DataFrame) -> str:
 
 
 def _null(cases: pd.DataFrame) -> str:
-    """Say what the claim's `holds` means beside noise: `null` of the cases that hold, if all say
-    the same, or the weaker TOO where one does."""
-    found = {*cases.loc[cases["verdict"] == HOLDS, "null"]}
-    if _verdict(cases) != HOLDS or not found:
+    """Say what the claim's `holds` means beside noise: BEYOND if it does for all cases that hold,
+    the weaker TOO if it does for one of them."""
+    if _verdict(cases) != HOLDS:
         return ""
-    if TOO in found:
+    nulls = {*cases.loc[cases["verdict"] == HOLDS, "null"]}
+    if TOO in nulls:
         return TOO
-    return BEYOND if found == {BEYOND} else ""
+    return BEYOND if nulls == {BEYOND} else ""
 
 
 def _probability(cases: pd.DataFrame) -> float:

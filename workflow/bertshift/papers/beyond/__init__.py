@@ -4,11 +4,11 @@ they read."""
 from bertshift.models.headless import lacking
 from bertshift.papers.figure import Figure
 from bertshift.papers.tables import (
-    alone,
     beside_noise,
-    both,
+    combined,
     grounded,
     over_training,
+    per_model,
     probed,
     with_own_base,
 )
@@ -74,7 +74,7 @@ FIGURES = {
     ),
     "forgetting": Figure(
         "What was forgotten",
-        both(alone("forgetting"), with_own_base("rsa")),
+        combined(per_model("results/forgetting/{model}.tsv"), with_own_base("rsa")),
         "What fine-tuning made models forget of pretraining: the pretrained head on the fine-tuned"
         " encoder, on Wikipedia sentences of which 15 % of the words are hidden (a decoder"
         " predicts as many words from those before). Above: the loss in nats, less that of the"
@@ -88,9 +88,9 @@ FIGURES = {
     ),
     "lora": Figure(
         "Full fine-tuning and LoRA",
-        both(
+        combined(
             beside_noise(with_own_base("rsa", "js", "spectra"), "rsa", "js"),
-            alone("scores"),
+            per_model("results/scores/{model}.tsv"),
             probed,
         ),
         "Full fine-tuning beside low-rank adapters (LoRA, merged after training), each compared"

@@ -1,5 +1,5 @@
-"""Statements of other papers about these figures, and the number of ours that decides each. Of
-most nothing is stated."""
+"""Statements of other papers about these figures, and the number of ours that decides each. Most
+figures have none."""
 
 import numpy as np
 
@@ -17,15 +17,15 @@ def within_minus_between(evidence, task):
     if not lower:
         raise NotTestableError("the model has too few layers to be divided into thirds")
 
-    def mean(some, others):
-        pairs = [(i, j) for i in some for j in others if i != j]
-        if missing := [pair for pair in pairs if pair not in cells.index]:
-            raise NotTestableError(
-                f"nothing measured for layers {missing[0][0]} and {missing[0][1]}"
-            )
+    def mean(layers, ref_layers):
+        pairs = [(i, j) for i in layers for j in ref_layers if i != j]
+        for i, j in pairs:
+            if (i, j) not in cells.index:
+                raise NotTestableError(f"nothing measured for layers {i} and {j}")
         return np.mean(cells[pairs])
 
-    return float(min(mean(lower, lower), mean(upper, upper)) - mean(upper, lower))
+    within = min(mean(lower, lower), mean(upper, upper))
+    return float(within - mean(upper, lower))
 
 
 CLAIMS.about(

@@ -4,6 +4,7 @@ states (SVCCA), a line a model."""
 from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.axes import Axes
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import labelling
@@ -32,8 +33,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     layer's `depth`, 0 to 1; attention's mean is over heads."""
     parts = []
     for metric, (variants, stimuli, _) in PANELS.items():
-        rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
-        rows = rows[rows["head"] == 0].assign(panel=metric)
+        rows = numbers.stack_layers(inputs, metric, variants, stimuli).assign(panel=metric)
         parts.append(numbers.ours(rows, "panel", "model"))
     table = numbers.join(*parts)
     table.loc[table["variant"] == CEILING, "provenance"] = "derived"
@@ -43,32 +43,29 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a row of panels a task, one panel a metric, one line a checkpoint."""
     table = tidy(inputs)
-    tasks = list(dict.fromkeys(map(labelling.stages_of, table["series"])))
+    task_of = table["series"].map(labelling.stages_of)
+    tasks = list(task_of.unique())
     looks = style.of_bases(table["series"], LOOKS, OTHERS)
     height = 0.6 + 1.7 * len(tasks)
     figure, grid = style.grid(height, len(tasks), len(PANELS), sharex=True, sharey="col")
-    for line, task in zip(grid, tasks, strict=True):
-        for axes, (metric, (_, _, label)) in zip(line, PANELS.items(), strict=True):
-            own = table[
-                (table["panel"] == metric) & (table["series"].map(labelling.stages_of) == task)
-            ]
-            for series, rows in own.groupby("series", sort=False):
+    for axes_row, task in zip(grid, tasks, strict=True):
+        for axes, (metric, (_, _, label)) in zip(axes_row, PANELS.items(), strict=True):
+            shown = table[(table["panel"] == metric) & (task_of == task)]
+            for series, rows in shown.groupby("series", sort=False):
                 base = labelling.base_of(series)
-                dotted = rows["variant"] == CEILING
-                layers.curve(axes, rows[~dotted], base + style.mark_of(rows), looks[base], "depth")
-                ceiling = rows[dotted].sort_values("depth")
-                axes.plot(
-                    ceiling["depth"],
-                    ceiling["value"],
-                    ":",
-                    color=looks[base]["color"],
-                    linewidth=0.9,
-                )
+                _draw_model(axes, rows, base, looks[base])
             axes.set_xlabel("share of the depth" if axes in grid[-1] else "")
             axes.set(xlim=(-0.03, 1.03), ylabel=label)
-        line[0].set_title(labelling.WORDS.get(task, task) if len(tasks) > 1 else "")
+        axes_row[0].set_title(labelling.WORDS.get(task, task) if len(tasks) > 1 else "")
     for axes, low in zip(grid[0], (0, None, 0), strict=True):
         axes.set_ylim(low, None)
     layers.up_to_one(grid[0, 1])
     layers.legend_over(figure, *layers.handles_of([grid[0, 0]]))
     return style.captioned(figure, table, style.failures(table))
+
+
+def _draw_model(axes: Axes, rows: pd.DataFrame, base: str, look: dict) -> None:
+    is_ceiling = rows["variant"] == CEILING
+    layers.curve(axes, rows[~is_ceiling], base + style.mark_of(rows), look, "depth")
+    ceiling = rows[is_ceiling].sort_values("depth")
+    axes.plot(ceiling["depth"], ceiling["value"], ":", color=look["color"], linewidth=0.9)

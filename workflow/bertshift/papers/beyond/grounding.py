@@ -1,8 +1,10 @@
-"""Which distance between models tells how differently they behave: rank correlations over pairs of
-runs, task by task."""
+"""Rank correlations of the distance between models with the difference in their behaviour, over
+pairs of runs, task by task."""
 
+import math
 import textwrap
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -59,21 +61,20 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for path, table in inputs.items():
         name = path.removeprefix("results/grounding/").removesuffix(".tsv")
         rows = grounding.tracking(table).rename(columns={"rho": "value"})
-        parts.append(
-            rows.assign(
-                panel=name,
-                series=name,
-                table=path,
-                replicates=table["init"].nunique(),
-                unit="pretraining run",
-                interval="none",
-                low=np.nan,
-                high=np.nan,
-                source="ours",
-                provenance="measured",
-                **joined(table),
-            )
+        rows = rows.assign(
+            panel=name,
+            series=name,
+            table=path,
+            replicates=table["init"].nunique(),
+            unit="pretraining run",
+            interval="none",
+            low=np.nan,
+            high=np.nan,
+            source="ours",
+            provenance="measured",
+            **joined(table),
         )
+        parts.append(rows)
     return numbers.join(*parts, columns=COLUMNS)
 
 
@@ -83,66 +84,70 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     table = tidy(inputs)
     panels = list(table.groupby("panel", sort=False))
     across = min(ACROSS, len(panels))
-    down = -(-len(panels) // across)
+    down = math.ceil(len(panels) / across)
     width = LABELS + PANEL * across
-    over = [line for words in OVER for line in textwrap.wrap(words, int(width * LETTERS))]
-    height = LINE * len(over) + (HEADER + ROW * len(MEASURES)) * down
+    title = [line for text in OVER for line in textwrap.wrap(text, int(width * LETTERS))]
+    height = LINE * len(title) + (HEADER + ROW * len(MEASURES)) * down
     figure, grid = style.grid(height, down, across, width)
-    for number, axes in enumerate(grid.flat):
-        if number < len(panels):
-            _panel(axes, *panels[number], names=number % across == 0)
-        else:
-            axes.set_axis_off()
-    figure.suptitle("\n".join(over), fontsize=8)
-    return style.captioned(figure, table, _chance(table), style.failures(table))
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    for number, (axes, (name, rows)) in enumerate(zip(grid.flat, panels)):
+        _draw_panel(axes, name, rows, has_labels=number % across == 0)
+    figure.suptitle("\n".join(title), fontsize=8)
+    return style.captioned(figure, table, _chance_note(table), style.failures(table))
 
 
-def _chance(table: pd.DataFrame) -> str:
-    tests = table["orders"].map(_testable).sum()
+def _chance_note(table: pd.DataFrame) -> str:
+    tests = table["orders"].map(_is_testable).sum()
     if not tests:
         return ""
     return f"Of {tests} correlations {LEVEL * tests:.0f} would have one star by chance."
 
 
-def _testable(orders: int) -> bool:
-    """Tell whether p, which is 1 / orders or more, can be small enough for a star."""
+def _is_testable(orders: int) -> bool:
+    """Test whether p, which is 1 / orders or more, can be small enough for a star."""
     return orders * LEVEL >= 1
 
 
-def _panel(axes: Axes, name: str, rows: pd.DataFrame, names: bool) -> None:
-    behaviours = [one for one in grounding.BEHAVIOURS if (rows["behaviour"] == one).any()]
-    columns = [(behaviour, summary) for behaviour in behaviours for summary in SUMMARIES]
+def _draw_panel(axes: Axes, name: str, rows: pd.DataFrame, has_labels: bool) -> None:
+    measured = set(rows["behaviour"])
+    behaviours = [behaviour for behaviour in grounding.BEHAVIOURS if behaviour in measured]
+    columns = list(product(behaviours, SUMMARIES))
     cells = rows.set_index(["variant", "behaviour", "summary"])
-    fills = np.array(
-        [[cells.loc[(one, *column), "value"] for column in columns] for one in MEASURES], float
-    )
+    fills = np.zeros((len(MEASURES), len(columns)))
+    for y, measure in enumerate(MEASURES):
+        for x, (behaviour, summary) in enumerate(columns):
+            cell = cells.loc[(measure, behaviour, summary)]
+            fills[y, x] = cell["value"]
+            text = _cell_text(cell)
+            axes.text(x, y, text, ha="center", va="center", color="#000000", fontsize=7.5)
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -1, "vmax": 1}
-    down = MEASURES.values() if names else [""] * len(MEASURES)
-    grids.coloured_table(axes, fills, [summary for _, summary in columns], down, 7.5, **look)
-    for y, one in enumerate(MEASURES):
-        for x, column in enumerate(columns):
-            cell = cells.loc[(one, *column)]
-            axes.text(x, y, _words(cell), ha="center", va="center", color="#000000", fontsize=7.5)
+    summaries = [summary for _, summary in columns]
+    labels = MEASURES.values() if has_labels else [""] * len(MEASURES)
+    grids.coloured_table(axes, fills, summaries, labels, 7.5, **look)
     for number, behaviour in enumerate(behaviours):
-        middle = [len(SUMMARIES) * number + each for each in range(len(SUMMARIES))]
-        grids.over(axes, behaviour, middle, above=15)
-        axes.axvline(middle[0] - 0.5, color="#ffffff", linewidth=3)
-    axes.set_title(
-        labelling.label_of(name) + style.mark_of(rows) + _counts(rows), pad=29, fontsize=8
-    )
+        first = len(SUMMARIES) * number
+        grids.over(axes, behaviour, range(first, first + len(SUMMARIES)), above=15)
+        axes.axvline(first - 0.5, color="#ffffff", linewidth=3)
+    title = labelling.label_of(name) + style.mark_of(rows) + _count_runs(rows)
+    axes.set_title(title, pad=29, fontsize=8)
 
 
-def _words(cell: pd.Series) -> str:
+def _cell_text(cell: pd.Series) -> str:
     if np.isnan(cell["value"]):
         return "–"
-    stars = "**" if cell["q"] <= LEVEL else "*" if cell["p"] <= LEVEL else ""
+    stars = ""
+    if cell["q"] <= LEVEL:
+        stars = "**"
+    elif cell["p"] <= LEVEL:
+        stars = "*"
     return f"{round(cell['value'], 2) + 0:.2f}".replace("-", "−") + stars
 
 
-def _counts(rows: pd.DataFrame) -> str:
+def _count_runs(rows: pd.DataFrame) -> str:
     """Say how many runs and pairs are compared at most, and whether these can be tested."""
     most = rows.loc[rows["pairs"].astype(int).idxmax()]
     if not most["pairs"]:
         return ": too few runs that differ"
-    few = "" if _testable(most["orders"]) else "; too few runs to test"
+    few = "" if _is_testable(most["orders"]) else "; too few runs to test"
     return f": {most['runs']:.0f} runs, {most['pairs']} pairs{few}"

@@ -2,6 +2,7 @@
 of training at half of it."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,27 @@ from bertshift.naming import Name
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
-from bertshift.rows.nulls import NOISE, model_of, null_of
+from bertshift.rows.nulls import NOISE, model_of
 from bertshift.rows.provenance import ORIGIN
 
-# Metric -> what is read of its tables (variants, inputs), its name, its colours, and its line.
+
+class Measure(NamedTuple):
+    """A measure of change: which rows of its tables are read, the label and the colours of its
+    heat map, and the look of its line."""
+
+    variants: list[str]
+    stimuli: list[str]
+    label: str
+    colours: str
+    look: dict
+
+
 MEASURES = {
-    "rsa": (["content"], ["wiki"], "RSA", "Blues_r", {"color": "#000000", "marker": "o"}),
-    "svcca": (["svcca99"], [], "SVCCA distance", "Blues", {"color": "#0072B2", "marker": "s"}),
-    "js": (["nats"], [], "JS (nats)", "Blues", {"color": "#D55E00", "marker": "^"}),
+    "rsa": Measure(["content"], ["wiki"], "RSA", "Blues_r", {"color": "#000000", "marker": "o"}),
+    "svcca": Measure(
+        ["svcca99"], [], "SVCCA distance", "Blues", {"color": "#0072B2", "marker": "s"}
+    ),
+    "js": Measure(["nats"], [], "JS (nats)", "Blues", {"color": "#D55E00", "marker": "^"}),
 }
 COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
@@ -41,7 +55,8 @@ def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
     after = next(n for n, value in enumerate(change) if value >= half)
     if after == 0:
         return float(shares[0])
-    return float(np.interp(half, change[after - 1 : after + 1], shares[after - 1 : after + 1]))
+    step = slice(after - 1, after + 1)
+    return float(np.interp(half, change[step], shares[step]))
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -49,73 +64,70 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     (`series`), layer and share of the training steps. Noise as large as the change at each share
     has `half of <metric>` alone.
 
-    `share` is in percent; in `half of <metric>` the value is one. The snapshots of a run that
+    `share` is in percent; in `half of <metric>` the value is a share. The snapshots of a run that
     failed to train count as failed, those of any other run do not: before a run has learnt its
     task, no snapshot of it is above the majority class.
     """
-    parts, halves = [], []
     scores = _over_training(inputs, "scores")
     changes = {metric: _changes(inputs, metric) for metric in MEASURES}
-    ends = _at_end(pd.concat([scores, *(rows[_of_noise(rows)] for rows in changes.values())]))
+    noise = [rows[numbers.is_null(rows["series"])] for rows in changes.values()]
+    outcomes = _outcomes(pd.concat([scores, *noise]))
     headline = statistics.in_points(scores[scores["headline"]])
-    parts.append(_means(headline.assign(panel="score", variant=headline["metric"], layer=0), ends))
-    losses = _over_training(inputs, "losses").groupby(["table", *RUN], sort=False)
-    parts.append(_means(pd.concat([_thinned(run) for _, run in losses]), ends))
+    headline = headline.assign(panel="score", variant=headline["metric"], layer=0)
+    runs = _over_training(inputs, "losses").groupby(["table", *RUN], sort=False)
+    losses = pd.concat([_thin(run) for _, run in runs])
+    parts, halves = [_average(headline, outcomes), _average(losses, outcomes)], []
     for metric, rows in changes.items():
-        parts.append(_means(rows[~_of_noise(rows)].assign(panel=metric), ends))
+        models = rows[~numbers.is_null(rows["series"])]
+        parts.append(_average(models.assign(panel=metric), outcomes))
         halves.append(_halves(rows.assign(panel=f"half of {metric}")))
     halves = pd.concat(halves)
-    parts.append(_means(halves, ends, []) if len(halves) else halves)
+    parts.append(_average(halves, outcomes, []) if len(halves) else halves)
     table = numbers.join(*parts, columns=COLUMNS)
     table.loc[table["panel"].str.startswith("half"), "provenance"] = "derived"
     return table
 
 
-def _placed(rows: pd.DataFrame) -> pd.DataFrame:
+def _add_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """Add `series`, the model at the end of its training, and `share`, how far on the way to it a
     row's model was taken."""
-    names = list(map(Name.of, rows["model"].unique()))
-    shares = {
-        str(name): float(found["share"]) if (found := name.variant("at")) else ALL
-        for name in names
-    }
-    series = {str(name): str(name.without("at")) for name in names}
+    series, shares = {}, {}
+    for model in rows["model"].unique():
+        name = Name.of(model)
+        snapshot = name.variant("at")
+        series[model] = str(name.without("at"))
+        shares[model] = float(snapshot["share"]) if snapshot else ALL
     return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
 
 
 def _changes(inputs: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
-    variants, stimuli, *_ = MEASURES[metric]
-    rows = numbers.stack(numbers.of_measure(inputs, metric), metric, variants, stimuli)
-    rows = _placed(rows[rows["head"] == 0])
+    measure = MEASURES[metric]
+    rows = numbers.stack_layers(inputs, metric, measure.variants, measure.stimuli)
+    rows = _add_shares(rows)
     shares = rows.groupby("series")["share"].agg(set)
     # Archives may have noise of the whole change alone, which says nothing of when.
-    partly = [series for series in shares.index if shares[series] != shares[model_of(series)]]
-    return rows[~rows["series"].isin(partly)]
+    incomplete = [series for series in shares.index if shares[series] != shares[model_of(series)]]
+    return rows[~rows["series"].isin(incomplete)]
 
 
-def _of_noise(rows: pd.DataFrame) -> pd.Series:
-    return rows["series"].map(null_of) != ""
-
-
-def _at_end(rows: pd.DataFrame) -> pd.Series:
-    """Tell which runs had failed to train at the end of their training."""
+def _outcomes(rows: pd.DataFrame) -> pd.Series:
+    """List for each run whether it had failed to train at the end of its training."""
     return rows[rows["share"] == ALL].drop_duplicates(RUN).set_index(RUN)["failed"]
 
 
 def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFrame:
-    tables = numbers.of_measure(inputs, folder).items()
-    return _placed(
-        pd.concat([table.assign(table=path) for path, table in tables], ignore_index=True)
-    )
+    tables = numbers.of_measure(inputs, folder)
+    parts = [table.assign(table=path) for path, table in tables.items()]
+    return _add_shares(pd.concat(parts, ignore_index=True))
 
 
-def _thinned(run: pd.DataFrame) -> pd.DataFrame:
+def _thin(run: pd.DataFrame) -> pd.DataFrame:
     curve = thinned(run["value"])
-    keys = ranges.within(run.iloc[[0]][["table", *RUN, *ORIGIN]], ranges.POSITIVE)
-    share = ALL * curve["step"] / curve["step"].max()
-    return curve.assign(
-        value=curve["smoothed"], share=share, panel="loss", variant="smoothed", layer=0
-    ).merge(keys, how="cross")
+    curve["share"] = ALL * curve["step"] / curve["step"].max()
+    curve["value"] = curve["smoothed"]
+    curve = curve.assign(panel="loss", variant="smoothed", layer=0)
+    run_facts = run[["table", *RUN, *ORIGIN]].head(1)
+    return curve.merge(ranges.within(run_facts, ranges.POSITIVE), how="cross")
 
 
 def _halves(rows: pd.DataFrame) -> pd.DataFrame:
@@ -123,28 +135,32 @@ def _halves(rows: pd.DataFrame) -> pd.DataFrame:
     layer does not change, there is none."""
     if rows["panel"].str.endswith("rsa").all():
         rows = statistics.mapped(rows, lambda similarity: 1 - similarity)
-    kept = []
-    for _, layer in rows.sort_values("share", kind="stable").groupby(
-        [*RUN, "ref_init", "ref_seed", "layer"], sort=False
-    ):
-        known = [name for name in JACKKNIFE_COLUMNS if name in layer and layer[name].notna().all()]
-        value, *left = (
-            half_change(list(layer["share"]), list(layer[name])) for name in ("value", *known)
-        )
-        if np.isnan(left).any():  # without some block the layer does not change
-            left = [np.nan] * len(known)
-        same = layer.iloc[-1].drop(JACKKNIFE_COLUMNS, errors="ignore").to_dict()
-        found = {"value": value, "table": "; ".join(layer["table"])}
-        kept.append(same | found | dict(zip(known, left, strict=True)))
-    found = (
-        pd.DataFrame(kept).drop(columns=["low", "high"], errors="ignore").dropna(subset="value")
-    )
-    return ranges.within(found, (0.0, ALL))
+    layer_of_run = [*RUN, "ref_init", "ref_seed", "layer"]
+    rows = rows.sort_values("share", kind="stable")
+    halves = [_half_of_layer(layer) for _, layer in rows.groupby(layer_of_run, sort=False)]
+    table = pd.DataFrame(halves).drop(columns=["low", "high"], errors="ignore")
+    return ranges.within(table.dropna(subset="value"), (0.0, ALL))
 
 
-def _means(rows: pd.DataFrame, ends: pd.Series, at: Sequence[str] = ("share",)) -> pd.DataFrame:
-    failed = ends.reindex(pd.MultiIndex.from_frame(rows[RUN])).to_numpy()
-    by = ["panel", "series", "variant", "layer", *at]
+def _half_of_layer(layer: pd.DataFrame) -> dict:
+    """Find the share of training at half of the change of one layer of one replicate, `layer` by
+    share, and the same without each block."""
+    shares = list(layer["share"])
+    blocks = [name for name in JACKKNIFE_COLUMNS if name in layer and layer[name].notna().all()]
+    left_out = [half_change(shares, list(layer[name])) for name in blocks]
+    if np.isnan(left_out).any():  # without some block the layer does not change
+        left_out = [np.nan] * len(blocks)
+    last = layer.iloc[-1].drop(JACKKNIFE_COLUMNS, errors="ignore").to_dict()
+    value = half_change(shares, list(layer["value"]))
+    tables = "; ".join(layer["table"])
+    return last | {"value": value, "table": tables} | dict(zip(blocks, left_out, strict=True))
+
+
+def _average(
+    rows: pd.DataFrame, outcomes: pd.Series, more_keys: Sequence[str] = ("share",)
+) -> pd.DataFrame:
+    failed = outcomes.reindex(pd.MultiIndex.from_frame(rows[RUN])).to_numpy()
+    by = ["panel", "series", "variant", "layer", *more_keys]
     return numbers.means(rows.assign(failed=failed), by, ["panel", "series"])
 
 
@@ -152,46 +168,54 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training
     at half of the change."""
     table = tidy(inputs)
-    models = [series for series in dict.fromkeys(table["series"]) if not null_of(series)]
+    models = table.loc[~numbers.is_null(table["series"]), "series"].unique()
     shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
     heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
     size = {"width": width, "height_ratios": heights}
-    figure, grid = style.grid(sum(heights) + 0.9, len(heights), len(models), sharey="row", **size)
+    height = sum(heights) + 0.9
+    figure, grid = style.grid(height, len(heights), len(models), sharey="row", **size)
     for column, model in zip(grid.T, models, strict=True):
-        own = table[table["series"] == model]
+        rows = table[table["series"] == model]
         look = style.look_of(labelling.task_of(model))
-        column[0].set_title(labelling.label_of(model) + style.mark_of(own))
-        layers.curve(column[0], own[own["panel"] == "score"], "", look, "share")
-        layers.curve(column[1], own[own["panel"] == "loss"], "", look | {"marker": ""}, "share")
+        column[0].set_title(labelling.label_of(model) + style.mark_of(rows))
+        scores, losses = rows[rows["panel"] == "score"], rows[rows["panel"] == "loss"]
+        layers.curve(column[0], scores, "", look, "share")
+        layers.curve(column[1], losses, "", look | {"marker": ""}, "share")
         for axes, measure in zip(column[2:], MEASURES):
-            _heat_map(
-                axes,
-                own[own["panel"] == measure],
-                table[table["panel"] == measure],
-                measure,
-                shares,
-            )
+            limits = _colour_limits(table, measure)
+            _draw_heat_map(axes, rows[rows["panel"] == measure], measure, shares, limits)
         for axes in column[:-1]:
             _share_axis(axes, shares, axes is column[-2])
-        _halves_drawn(column[-1], own, table[table["series"] == str(Name.of(model).plus(NOISE))])
-    for line, (_, _, words, *_) in zip(grid[2:], MEASURES.values()):
-        figure.colorbar(line[0].collections[0], ax=list(line), label=words, pad=0.01, aspect=12)
-        line[0].set_ylabel("layer")
+        noise = table[table["series"] == str(Name.of(model).plus(NOISE))]
+        _draw_halves(column[-1], rows, noise)
+    for axes_row, measure in zip(grid[2:], MEASURES.values()):
+        mesh = axes_row[0].collections[0]
+        figure.colorbar(mesh, ax=list(axes_row), label=measure.label, pad=0.01, aspect=12)
+        axes_row[0].set_ylabel("layer")
     grid[0, 0].set_ylabel("dev score\n(points)")
     grid[1, 0].set_ylabel("training\nloss")
     grid[-1, 0].set_ylabel("half of the change\nafter (% of steps)")
     grid[-1, 0].set_ylim(0, ALL)
     layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
-    scores = table[table["panel"] == "score"].drop_duplicates("series")
-    named = zip(
-        scores["variant"].map(lambda name: labelling.SCORES.get(name, name)),
-        scores["series"].map(labelling.label_of),
+    return style.captioned(
+        figure, table, _score_note(table), _noise_note(table), style.failures(table)
     )
-    told = ", ".join(f"{score} ({model})" for score, model in named)
-    noise = layers.null_note(table, noise="Dash-dotted")
-    noise = noise and f"{noise} At each share it is as large as the change up to there."
-    return style.captioned(figure, table, f"Scores are {told}.", noise, style.failures(table))
+
+
+def _score_note(table: pd.DataFrame) -> str:
+    parts = []
+    for row in table[table["panel"] == "score"].drop_duplicates("series").itertuples():
+        score = labelling.SCORES.get(row.variant, row.variant)
+        parts.append(f"{score} ({labelling.label_of(row.series)})")
+    return f"Scores are {', '.join(parts)}."
+
+
+def _noise_note(table: pd.DataFrame) -> str:
+    note = layers.null_note(table, noise="Dash-dotted")
+    if not note:
+        return ""
+    return f"{note} At each share it is as large as the change up to there."
 
 
 def _scale(shares: np.ndarray) -> dict:
@@ -201,13 +225,13 @@ def _scale(shares: np.ndarray) -> dict:
 
 def _edges(shares: np.ndarray) -> np.ndarray:
     """Place the edges of a heat map's cells halfway between the shares on the axis."""
-    how = _scale(shares)
-    axis = SymmetricalLogTransform(how["base"], how["linthresh"], how["linscale"])
-    at = axis.transform(shares)
-    middle = (at[1:] + at[:-1]) / 2
-    return axis.inverted().transform(
-        np.array([2 * at[0] - middle[0], *middle, 2 * at[-1] - middle[-1]])
-    )
+    scale = _scale(shares)
+    axis = SymmetricalLogTransform(scale["base"], scale["linthresh"], scale["linscale"])
+    centres = axis.transform(shares)
+    middle = (centres[1:] + centres[:-1]) / 2
+    first = 2 * centres[0] - middle[0]
+    last = 2 * centres[-1] - middle[-1]
+    return axis.inverted().transform(np.array([first, *middle, last]))
 
 
 def _share_axis(axes: Axes, shares: np.ndarray, named: bool) -> None:
@@ -220,27 +244,37 @@ def _share_axis(axes: Axes, shares: np.ndarray, named: bool) -> None:
     axes.set_xlabel("share of the training steps (%)" if named else "")
 
 
-def _heat_map(
-    axes: Axes, own: pd.DataFrame, of_all: pd.DataFrame, measure: str, shares: np.ndarray
+def _colour_limits(table: pd.DataFrame, measure: str) -> tuple[float, float]:
+    """Find the limits of a measure's colours, which span at least an unchanged layer and a slight
+    change."""
+    unchanged, slight = (1.0, 0.99) if measure == "rsa" else (0.0, 0.01)
+    values = [*table.loc[table["panel"] == measure, "value"], unchanged, slight]
+    return min(values), max(values)
+
+
+def _draw_heat_map(
+    axes: Axes,
+    rows: pd.DataFrame,
+    measure: str,
+    shares: np.ndarray,
+    limits: tuple[float, float],
 ) -> None:
-    cells = own.pivot(index="layer", columns="share", values="value").reindex(columns=shares)
-    rows = np.append(cells.index - 0.5, cells.index[-1] + 0.5)
-    unchanged, least = (1.0, 0.99) if measure == "rsa" else (0.0, 0.01)
-    values = [*of_all["value"], unchanged, least]
-    limits = {"vmin": min(values), "vmax": max(values)}
-    axes.pcolormesh(_edges(shares), rows, cells.to_numpy(), cmap=MEASURES[measure][3], **limits)
+    cells = rows.pivot(index="layer", columns="share", values="value").reindex(columns=shares)
+    layer_edges = np.append(cells.index - 0.5, cells.index[-1] + 0.5)
+    least, most = limits
+    look = {"cmap": MEASURES[measure].colours, "vmin": least, "vmax": most}
+    axes.pcolormesh(_edges(shares), layer_edges, cells.to_numpy(), **look)
     axes.grid(False)
     axes.yaxis.get_major_locator().set_params(integer=True, nbins=5)
 
 
-def _halves_drawn(axes: Axes, own: pd.DataFrame, noise: pd.DataFrame) -> None:
-    for measure, (_, _, words, _, look) in MEASURES.items():
-        layers.curve(
-            axes, own[own["panel"] == f"half of {measure}"], words.partition(" ")[0], look
-        )
+def _draw_halves(axes: Axes, rows: pd.DataFrame, noise: pd.DataFrame) -> None:
+    for metric, measure in MEASURES.items():
+        halves = rows[rows["panel"] == f"half of {metric}"]
+        layers.curve(axes, halves, measure.label.partition(" ")[0], measure.look)
     label = labelling.NULL_WORDS[NOISE]  # once in the legend
-    for panel, rows in noise.groupby("panel", sort=False):
-        look = MEASURES[panel.removeprefix("half of ")][-1]
-        layers.null_curve(axes, rows, NOISE, look["color"], label, grey=False)
+    for panel, halves in noise.groupby("panel", sort=False):
+        colour = MEASURES[panel.removeprefix("half of ")].look["color"]
+        layers.null_curve(axes, halves, NOISE, colour, label, grey=False)
         label = None
-    layers.layer_axis(axes, own.loc[own["panel"].isin(MEASURES), "layer"])
+    layers.layer_axis(axes, rows.loc[rows["panel"].isin(MEASURES), "layer"])

@@ -1,7 +1,7 @@
 """CKA of every layer with every layer: before fine-tuning, after it, and across; a column a
 model."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +10,6 @@ from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
 from bertshift.rows import labelling, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.nulls import null_of
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
@@ -27,59 +26,57 @@ LOOK = {"cmap": "viridis", "vmin": 0, "vmax": 1}
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tabulate for each model (`series`) three maps (`variant`), and the contrasts of the first
-    two, which stand at `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone.
-    """
+    two, in rows of `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone."""
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
-    rows = rows[rows["tokens"] == TOKENS].assign(series=rows["model"], panel=rows["variant"])
-    apart = ["series", "model", "stimuli"]
-    by = [*COLUMNS[:7], "model"]
-    noise = rows["model"].map(null_of) != ""
-    parts = [rows[~noise], *_contrasts(rows[~noise | (rows["variant"] == "after")])]
-    return numbers.join(*(numbers.means(part, by, apart) for part in parts), columns=COLUMNS)
+    rows = rows[rows["tokens"] == TOKENS]
+    rows = rows.assign(series=rows["model"], panel=rows["variant"])
+    is_noise = numbers.is_null(rows["model"])
+    parts = [rows[~is_noise]]
+    contrasts = _contrasts(rows[~is_noise | (rows["variant"] == "after")])
+    if len(contrasts):
+        parts.append(contrasts)
+    by, group_by = [*COLUMNS[:7], "model"], ["series", "model", "stimuli"]
+    means = [numbers.means(part, by, group_by) for part in parts]
+    return numbers.join(*means, columns=COLUMNS)
 
 
-def _contrasts(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+def _contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     """Calculate the contrast of each replicate and map in which both thirds have layers enough,
     one row each."""
     runs = rows[rows["variant"].isin(CONTRASTS)].groupby(
         ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
     )
     measured = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
-    found = [
-        run.iloc[:1].assign(
-            variant=CONTRASTS[variant],
-            layer=0,
-            ref_layer=0,
-            **run.set_index(CELL)[measured].apply(contrast),
-        )
-        for (_, variant, *_), run in runs
-    ]
-    table = ranges.within(pd.concat(found).dropna(subset="value"), ranges.ANY)
-    if len(table):
-        yield table
+    parts = []
+    for (_, variant, *_), run in runs:
+        contrasts = run.set_index(CELL)[measured].apply(contrast)
+        part = run.iloc[:1].assign(variant=CONTRASTS[variant], **contrasts)
+        parts.append(part.assign(layer=0, ref_layer=0))
+    return ranges.within(pd.concat(parts).dropna(subset="value"), ranges.ANY)
 
 
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
-    models = [series for series in dict.fromkeys(table["series"]) if not null_of(series)]
+    models = list(table.loc[~numbers.is_null(table["series"]), "series"].unique())
     width = max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models))
-    figure, grid = style.grid(0.3 + 1.8 * len(MAPS), len(MAPS), len(models), width)
+    height = 0.3 + 1.8 * len(MAPS)
+    figure, grid = style.grid(height, len(MAPS), len(models), width)
     for column, model in zip(grid.T, models, strict=True):
-        of_model = table[table["series"] == model]
-        layers = range(int(of_model["layer"].max()) + 1)
+        rows = table[table["series"] == model]
+        layers = range(int(rows["layer"].max()) + 1)
         for axes, variant in zip(column, MAPS, strict=True):
-            cells = of_model[of_model["variant"] == variant].pivot(
-                index="layer", columns="ref_layer", values="value"
-            )
-            _map(axes, cells.reindex(index=layers, columns=range(int(cells.columns.max()) + 1)))
-            axes.set_title(_title(of_model, variant), pad=3)
-            _, rows, columns = MAPS[variant]
-            axes.set(xlabel=columns, ylabel=rows if model == models[0] else "")
-        column[0].set_title(
-            f"{labelling.label_of(model)}{style.mark_of(of_model)}\n{column[0].get_title()}", pad=3
-        )
-    bar = figure.colorbar(grid[0, 0].collections[0], ax=grid[:, -1], aspect=40, pad=0.03)
+            cells = rows[rows["variant"] == variant]
+            cells = cells.pivot(index="layer", columns="ref_layer", values="value")
+            ref_layers = range(int(cells.columns.max()) + 1)
+            _draw_map(axes, cells.reindex(index=layers, columns=ref_layers))
+            axes.set_title(_title(rows, variant), pad=3)
+            _, row_label, column_label = MAPS[variant]
+            axes.set(xlabel=column_label, ylabel=row_label if model == models[0] else "")
+        name = labelling.label_of(model) + style.mark_of(rows)
+        column[0].set_title(f"{name}\n{column[0].get_title()}", pad=3)
+    mesh = grid[0, 0].collections[0]
+    bar = figure.colorbar(mesh, ax=grid[:, -1], aspect=40, pad=0.03)
     bar.set_label("CKA (debiased)")
     bar.outline.set_visible(False)
     return style.captioned(figure, table, null_note(table), style.failures(table))
@@ -87,33 +84,34 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 def null_note(table: pd.DataFrame) -> str:
     """Write a sentence on the contrasts of nulls; empty if there are none."""
-    nulls = table[table["series"].map(null_of) != ""]
-    each = [
+    nulls = table[numbers.is_null(table["series"])]
+    if nulls.empty:
+        return ""
+    parts = [
         f"{labelling.label_of(row.series)} {numbers.with_spread(row, '{:+.2f}'.format)}"
         for row in nulls.itertuples()
     ]
-    said = "; ".join(each).replace("-", "−")
-    return said and f"Δ with noise in the place of fine-tuning: {said}."
+    contrasts = "; ".join(parts).replace("-", "−")
+    return f"Δ with noise in the place of fine-tuning: {contrasts}."
 
 
-def _map(axes: Axes, cells: pd.DataFrame) -> None:
+def _draw_map(axes: Axes, cells: pd.DataFrame) -> None:
     """Draw a map, layer 0 at the lower left."""
     grids.heat_map(axes, cells, **LOOK)
     axes.set_box_aspect(len(cells) / cells.shape[1])
     axes.invert_yaxis()
-    for axis, names in ((axes.xaxis, cells.columns), (axes.yaxis, cells.index)):
-        shown = names[:: max(1, round(len(names) / 5))]
+    for axis, layers in ((axes.xaxis, cells.columns), (axes.yaxis, cells.index)):
+        step = max(1, round(len(layers) / 5))
+        shown = layers[::step]
         grids.ticks(axis, shown + 1, list(map(str, shown)))
     axes.tick_params(axis="y", labelrotation=0)
 
 
-def _title(of_model: pd.DataFrame, variant: str) -> str:
+def _title(rows: pd.DataFrame, variant: str) -> str:
     """Write the map's name, and its contrast if it has one."""
     title = MAPS[variant][0]
-    for row in of_model[of_model["variant"] == CONTRASTS.get(variant)].itertuples():
-        title += (
-            f", Δ = {row.value:+.2f}\n{numbers.spread(row, '{:+.2f}'.format)}".rstrip().replace(
-                "-", "−"
-            )
-        )
+    for row in rows[rows["variant"] == CONTRASTS.get(variant)].itertuples():
+        spread = numbers.spread(row, "{:+.2f}".format)
+        contrast_text = f", Δ = {row.value:+.2f}\n{spread}".rstrip()
+        title += contrast_text.replace("-", "−")
     return title

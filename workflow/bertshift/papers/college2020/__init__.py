@@ -6,13 +6,13 @@ from itertools import product
 
 from bertshift.errors import UserError
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import each, plain
+from bertshift.papers.tables import per_model, plain_names
 
 
 def _name_chains(wanted: Mapping) -> dict[str, str]:
     """Name each model after fine-tuning on the task of each other, with each kind of head: {chain:
     the model alone}."""
-    models = plain(wanted)
+    models = plain_names(wanted)
     chains = {}
     for head in wanted.get("heads", ["fresh"]):
         variants = ("carry",) if head == "carry" else ()
@@ -35,14 +35,14 @@ def _name_gains(wanted: Mapping) -> list[str]:
     """Name the tables of scores of each model alone, and of each chain's gain over it."""
     chains = _name_chains(wanted)
     gains = [f"results/gains/{chain}_vs_{model}.tsv" for chain, model in chains.items()]
-    return each("results/scores/{model}.tsv")(wanted) + gains
+    return per_model("results/scores/{model}.tsv")(wanted) + gains
 
 
 def _describe_heads(key: str, task: str) -> Figure:
     """Describe the figure of the differences of single heads."""
     return Figure(
         f"One head re-initialised ({task} in the report)",
-        each("results/reinit_heads/{model}.tsv"),
+        per_model("results/reinit_heads/{model}.tsv"),
         "Score with one head re-initialised before fine-tuning, minus the plain model's. Green is"
         " better. Our plain score is the mean of the baselines: the plain model with other seeds,"
         " of the same pretraining run and on the same samples. One star: the chance that one more"
@@ -61,7 +61,7 @@ def _describe_summary(key: str, task: str, differences: str, unit: str) -> Figur
     shown = differences.replace("figure", "Figure ")
     return Figure(
         f"One head re-initialised, by {unit} ({task} in the report)",
-        each("results/reinit_heads/{model}.tsv"),
+        per_model("results/reinit_heads/{model}.tsv"),
         f"The differences of {shown}, summarised by {unit}, beside the report's summaries, of"
         f" {task}. Standard deviations divide by n − 1, quartiles are linear, and several"
         " replicates give the mean of their summaries. Green is better than the plain model. †"
@@ -102,7 +102,7 @@ FIGURES = {
     ),
     "figure3": Figure(
         "Scores with the upper layers re-initialised",
-        each("results/sweeps/{model}.reinit.tsv"),
+        per_model("results/sweeps/{model}.reinit.tsv"),
         "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last"
         " place is the plain model. Dots are replicates, bands are intervals over them. "
         + _REINITIALISED
@@ -113,7 +113,7 @@ FIGURES = {
     ),
     "table_mrpc": Figure(
         "MRPC with the upper layers re-initialised",
-        each("results/sweeps/{model}.reinit.tsv"),
+        per_model("results/sweeps/{model}.reinit.tsv"),
         "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training"
         " loss of the last epoch. Beside them stand the majority class and the report's scores,"
         " which for any k are those of the majority class.",
@@ -121,7 +121,7 @@ FIGURES = {
     ),
     "schemes": Figure(
         "Ways to re-initialise layers",
-        each(
+        per_model(
             *(f"results/sweeps/{{model}}.{kind}.tsv" for kind in ("reinit", "reinitb", "reinitd"))
         ),
         "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own"
@@ -132,7 +132,7 @@ FIGURES = {
     ),
     "figure4": Figure(
         "Training loss with layers re-initialised",
-        each("results/sweeps/{model}.reinit.losses.tsv"),
+        per_model("results/sweeps/{model}.reinit.losses.tsv"),
         "Training loss of models whose layers from k up were re-initialised. Thick: its moving"
         " average (decay 0.98). Faint: the loss itself. Black, dashed: no layer re-initialised."
         " The paper's curves carry no numbers.",

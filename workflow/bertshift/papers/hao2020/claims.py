@@ -23,8 +23,10 @@ def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) ->
     def curve(evidence, name: str, *words: str) -> Curve:
         if item == "similarity":
             return evidence.by_layer(*words, tokens="all", variant=MEASURES[name])
-        name = f"{name}-{name}" if item in BETWEEN_SEEDS else name
-        return evidence.curve(name, "nats" if item in ATTENTION else "svcca99")
+        variant = "nats" if item in ATTENTION else "svcca99"
+        if item in BETWEEN_SEEDS:
+            name = f"{name}-{name}"
+        return evidence.curve(name, variant)
 
     CLAIMS.about(item, id, measure, number, cases, of=curve, **criterion)
 
@@ -35,10 +37,10 @@ def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) ->
 OF_24 = "of 24"
 
 
-def share_of(part: tuple[int, int], whole: tuple[int, int]):
+def share_of(layers: tuple[int, int], base_layers: tuple[int, int]):
     """Make a function that divides the mean JS of one range of layers by that of another."""
-    what = "JS of layers {} to {}".format(*whole)
-    return lambda js, _: ratio(js.mean(*part, 24), js.mean(*whole, 24), what)
+    base_name = "JS of layers {} to {}".format(*base_layers)
+    return lambda js, _: ratio(js.mean(*layers, 24), js.mean(*base_layers, 24), base_name)
 
 
 def above_minus_below(layer: int):
@@ -67,23 +69,29 @@ def growth_with_depth(curve, _):
 
 def faster_growth(curve, _, first):
     depth = range(1, curve.layers + 1)
-    steps = curve.of({layer: curve[layer] - curve[layer - 1] for layer in depth})
+    steps = curve.with_values({layer: curve[layer] - curve[layer - 1] for layer in depth})
     return above_minus_below(int(first))(steps)
 
 
 def tasks_apart_over_seeds(evidence, pair, _):
     """Divide the JS between two tasks by the larger JS between seeds of either. Chance alone sets
     two seeds of one task apart; they are measured on that task's inputs."""
-    tasks = [f"{task}-{task}" for task in pair.split("-")]
-    *seeds, apart = (evidence.curve(name, "nats").mean(1, 8, 24) for name in (*tasks, pair))
-    return ratio(apart, max(seeds), "JS between seeds in layers 1 to 8")
+
+    def mean_js(name: str) -> float:
+        return evidence.curve(name, "nats").mean(1, 8, 24)
+
+    between_seeds = max(mean_js(f"{task}-{task}") for task in pair.split("-"))
+    return ratio(mean_js(pair), between_seeds, "JS between seeds in layers 1 to 8")
 
 
 def step_between_pairs(variant: str):
     """Find the least step of the mean over layers 12 to 24 from each of PAIRS to the next."""
-    return lambda evidence: min(
-        np.diff([evidence.curve(pair, variant).mean(12, 24, 24) for pair in PAIRS])
-    )
+
+    def least_step(evidence):
+        means = [evidence.curve(pair, variant).mean(12, 24, 24) for pair in PAIRS]
+        return min(np.diff(means))
+
+    return least_step
 
 
 # ---- Figures 1 to 3, and the control: the pretrained and the fine-tuned model

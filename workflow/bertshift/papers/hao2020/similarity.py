@@ -8,7 +8,6 @@ import pandas as pd
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import ranges, statistics
-from bertshift.rows.nulls import null_of
 
 METRICS = {
     "svcca99": "svcca",
@@ -34,38 +33,42 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     """Tabulate by `quantity`: distances, and those of unrelated states (`<variant>_null`); each
     replicate's distance as a share of the latter; and Spearman correlations of two measures over a
     replicate's layers (layer 0, `<variant> ~ <variant>`)."""
-    kept = [
+    parts = [
         numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()
     ]
-    rows = pd.concat(kept, ignore_index=True)
+    rows = pd.concat(parts, ignore_index=True)
     is_null = rows["variant"].str.endswith("_null")
-    related, nulls = rows[~is_null], rows[is_null]
-    cell = [*RUN, "tokens", "layer", "variant"]
-    nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null")).set_index(cell)[
-        "value"
-    ]
-    null = related.join(nulls.rename("null"), on=cell)["null"]
+    related = rows[~is_null]
     quantities = {
         "distance": rows,
-        "share of null": ranges.within(
-            statistics.mapped(related, lambda distance: distance / null), ranges.POSITIVE
-        ),
+        "share of null": _divide_by_nulls(related, rows[is_null]),
         "rank correlation": _rank_correlations(related),
     }
     everything = pd.concat([part.assign(quantity=name) for name, part in quantities.items()])
+    everything = everything.assign(panel=everything["model"])
     by = ["panel", "quantity", "tokens", "variant", "layer"]
-    means = numbers.means(everything.assign(panel=everything["model"]), by, ["panel", "quantity"])
+    means = numbers.means(everything, by, ["panel", "quantity"])
     return numbers.join(means, columns=COLUMNS)
 
 
+def _divide_by_nulls(related: pd.DataFrame, nulls: pd.DataFrame) -> pd.DataFrame:
+    cell = [*RUN, "tokens", "layer", "variant"]
+    nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null"))
+    nulls = nulls.set_index(cell)["value"].rename("null")
+    null = related.join(nulls, on=cell)["null"]
+    shares = statistics.mapped(related, lambda distance: distance / null)
+    return ranges.within(shares, ranges.POSITIVE)
+
+
 def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
-    found = []
+    correlations = []
     for _, run in rows.groupby([*RUN, "tokens"], sort=False):
-        ranks = run.pivot(index="layer", columns="variant", values="value").corr("spearman")
-        for a, b in combinations([name for name in METRICS if name in ranks], 2):
-            pair = {"variant": f"{a} ~ {b}", "layer": 0, "value": ranks.loc[a, b]}
-            found.append(run.iloc[0].to_dict() | pair)
-    table = pd.DataFrame(found)
+        matrix = run.pivot(index="layer", columns="variant", values="value").corr("spearman")
+        measures = [name for name in METRICS if name in matrix]
+        for a, b in combinations(measures, 2):
+            pair = {"variant": f"{a} ~ {b}", "layer": 0, "value": matrix.loc[a, b]}
+            correlations.append(run.iloc[0].to_dict() | pair)
+    table = pd.DataFrame(correlations)
     table = statistics.with_value(table, table["value"], ranges.CORRELATION)
     return table.dropna(subset="value")  # a measure that is the same in all layers ranks none
 
@@ -75,8 +78,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     of its own null."""
     table = tidy(inputs, published)
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
-    words = TOKENS | style.special_names(table)
-    figure = layers.small_multiples(shares, "tokens", words, DRAWN)
+    labels = TOKENS | style.special_names(table)
+    figure = layers.small_multiples(shares, "tokens", labels, DRAWN)
     # A single model has this legend, too.
     figure.set_size_inches(style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS))
     for axes in figure.axes:
@@ -85,21 +88,30 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     figure.legends[0].set_title(
         "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
     )
-    models = table[table["panel"].map(null_of) == ""]
-    values = dict(list(models[models["tokens"] == "all"].groupby("variant")["value"]))
-    nulls = ", ".join(
-        f"{numbers.reach(values[f'{name}_null'])} by {label}" for name, (label, _) in DRAWN.items()
-    )
-    pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
-    by_tokens = models[models["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
-    ranges = ", ".join(
-        f"{numbers.reach(values)} ({words[tokens]})" for tokens, values in by_tokens
-    )
     return style.captioned(
         figure,
         table,
-        f"For all tokens the distance of unrelated states is {nulls}.",
-        f"Rank correlations over layers of any two of these measures: {ranges}.",
+        *_notes(table, labels),
         layers.null_note(table, "panel", "Dash-dotted"),
         style.failures(table, "panel"),
     )
+
+
+def _notes(table: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
+    """Write sentences on the distances of unrelated states, and on the rank correlations between
+    measures."""
+    models = table[~numbers.is_null(table["panel"])]
+    by_variant = dict(list(models[models["tokens"] == "all"].groupby("variant")["value"]))
+    nulls = [
+        f"{numbers.reach(by_variant[f'{name}_null'])} by {label}"
+        for name, (label, _) in DRAWN.items()
+    ]
+    pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
+    by_tokens = models[models["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
+    between_measures = ", ".join(
+        f"{numbers.reach(values)} ({labels[tokens]})" for tokens, values in by_tokens
+    )
+    return [
+        f"For all tokens the distance of unrelated states is {', '.join(nulls)}.",
+        f"Rank correlations over layers of any two of these measures: {between_measures}.",
+    ]

@@ -4,21 +4,21 @@ figure reads."""
 from collections.abc import Mapping
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import beside_noise, both, each, plain
+from bertshift.papers.tables import beside_noise, combined, per_model, plain_names
 
 
 def _name_tables_by_start(wanted: Mapping) -> list[str]:
     """Name the tables of each model's scores, of the same model's from random weights, and of its
     start as it is."""
     paths = []
-    for model in plain(wanted):
+    for model in plain_names(wanted):
         paths.append(f"results/scores/{model}.tsv")
         paths.append(f"results/scores/{model.plus('random')}.tsv")
         paths.append(f"results/frozen/{model}.tsv")
     return paths
 
 
-_COSINE = each("results/cosine/{model}_vs_{reference}.tsv")
+_COSINE = per_model("results/cosine/{model}_vs_{reference}.tsv")
 _MARKS = (
     "White dots: different from nothing disabled in every replicate, at a false discovery rate of"
     " 5%. The test is the exact McNemar test for accuracy and a paired bootstrap for other scores."
@@ -49,7 +49,7 @@ FIGURES = {
     ),
     "figure1": Figure(
         "Typical attention maps",
-        each("results/patterns/maps/{model}.tsv"),
+        per_model("results/patterns/maps/{model}.tsv"),
         "A typical attention map of each of five classes. Of all maps of the fine-tuned models,"
         " over all inputs, layers, heads and runs, it is the one that the classifier puts in the"
         " class with the highest probability p. Queries run down, keys right. Each map has its own"
@@ -58,7 +58,7 @@ FIGURES = {
     ),
     "figure2": Figure(
         "Shares of five classes of attention maps",
-        each("results/patterns/{model}.tsv"),
+        per_model("results/patterns/{model}.tsv"),
         "Shares of five classes of attention maps over all heads and layers, by task. Three bars"
         " stand side by side: as the classifier answers, corrected for its cross-validated errors,"
         " and as published. Below, class by class, stand the same shares with intervals, and those"
@@ -70,7 +70,7 @@ FIGURES = {
     ),
     "figure3": Figure(
         "Heads for predicates and arguments",
-        each("results/relation_heads/{model}.tsv"),
+        per_model("results/relation_heads/{model}.tsv"),
         "Heads that relate frame-evoking words to core elements of their frame. A head's score on"
         " a sentence is the largest weight from a piece of a frame element to one of the"
         " frame-evoking word, averaged over sentences of FrameNet (in the demo: from arguments to"
@@ -81,9 +81,9 @@ FIGURES = {
     ),
     "figure5": Figure(
         "How much each head's attention changes",
-        both(
+        combined(
             beside_noise(_COSINE, "cosine"),
-            each("results/cosine_padded/{model}_vs_{reference}.tsv"),
+            per_model("results/cosine_padded/{model}_vs_{reference}.tsv"),
         ),
         "Cosine similarity of every head's attention maps before and after fine-tuning, averaged"
         " over examples. Columns are heads, rows are layers, layer 1 is on top, and darker means"
@@ -95,7 +95,7 @@ FIGURES = {
     ),
     "figure8": Figure(
         "Scores with one head disabled",
-        each("results/ablation/{model}.tsv"),
+        per_model("results/ablation/{model}.tsv"),
         "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to"
         " all tokens. Columns are heads, layer 1 is on top. The paper's panel stands beside ours."
         " Best: the largest gain, in points. Other half: the gain of the head that is best on one"
@@ -104,7 +104,7 @@ FIGURES = {
     ),
     "figure9": Figure(
         "Scores with one layer disabled",
-        each("results/ablation/{model}.tsv"),
+        per_model("results/ablation/{model}.tsv"),
         "Score of a fine-tuned model with all heads of one layer disabled: its tokens attend alike"
         " to all tokens. Mean over replicates; layer 1 is on top. The paper's panels stand below"
         " ours. " + _MARKS,
@@ -112,7 +112,7 @@ FIGURES = {
     ),
     "figure6": Figure(
         "Attention to separators and to the first token",
-        each("results/attention_to/{model}_vs_{reference}.tsv"),
+        per_model("results/attention_to/{model}_vs_{reference}.tsv"),
         "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every"
         " head, before and after fine-tuning, and the paper's panel. Mean over queries and"
         " examples. Rows are layers, layer 1 is on top, columns are heads, and darker means more."
@@ -121,7 +121,7 @@ FIGURES = {
     ),
     "figure7": Figure(
         "What the first token attends to in the last layer",
-        each("results/attention_to/{model}_vs_{reference}.tsv"),
+        per_model("results/attention_to/{model}_vs_{reference}.tsv"),
         "What the last layer's heads attend to for the first token (BERT's [CLS]), before and"
         " after fine-tuning, and the paper's strips. Columns are heads. Of each kind the token"
         " that gets most counts: mean over the examples that have one. Blank: no example has one,"
@@ -130,7 +130,7 @@ FIGURES = {
     ),
     "linguistic": Figure(
         "Attention to kinds of words, and its weight",
-        each("results/attention_to/{model}_vs_{reference}.tsv"),
+        per_model("results/attention_to/{model}_vs_{reference}.tsv"),
         "A control of ours; the paper tells of it in words alone (section 4.4). Attention to kinds"
         " of words beside attention to special tokens, before and after fine-tuning, over all"
         " layers and heads. Of each kind the token that gets most counts: mean over queries and"
@@ -140,7 +140,7 @@ FIGURES = {
     ),
     "figure10": Figure(
         "All attention maps of one input",
-        each("results/patterns/maps/{model}.tsv"),
+        per_model("results/patterns/maps/{model}.tsv"),
         "The attention maps of all heads (columns) in all layers (rows, layer 1 on top) for one"
         " development example of a task, drawn at random. In each cell queries run down, keys"
         " right. All maps have one scale.",
@@ -148,7 +148,7 @@ FIGURES = {
     ),
     "steps": Figure(
         "Step sizes by layer beside the change of attention",
-        both(each("results/steps/{model}.tsv"), _COSINE),
+        combined(per_model("results/steps/{model}.tsv"), _COSINE),
         "A control of ours, not a figure of the paper. It asks whether the last layers change most"
         " because their steps are larger. By layer: the mean gradient of a step before clipping,"
         " the mean update of a step, and how far the weights end from their start. Each is a norm"
@@ -160,7 +160,7 @@ FIGURES = {
     "own_or_inherited": Figure(
         "Change of attention by a layer's own weights and by its input",
         beside_noise(
-            each("results/own_or_inherited/{model}_vs_{reference}.tsv"), "own_or_inherited"
+            per_model("results/own_or_inherited/{model}_vs_{reference}.tsv"), "own_or_inherited"
         ),
         "A control of ours, not a figure of the paper. Change of each layer's attention, mean over"
         " heads, if its query and key weights, its input, or both are those of the fine-tuned"

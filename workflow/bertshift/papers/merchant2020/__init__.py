@@ -2,11 +2,11 @@
 tables that they read."""
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import beside_noise, both, each, with_reference
+from bertshift.papers.tables import beside_noise, combined, per_model, with_reference
 
-_EDGE_PROBES = both(
+_EDGE_PROBES = combined(
     with_reference("edge_probes", ".random"),
-    each("results/edge_probes/{model}_vs_{reference}.tsv"),
+    per_model("results/edge_probes/{model}_vs_{reference}.tsv"),
 )
 _CELLS = (
     "Below each mean stands its interval or, if there is one run, the sd between probes. Blue is a"
@@ -42,7 +42,7 @@ FIGURES = {
     ),
     "figure2": Figure(
         "Similarity to the pretrained model on Wikipedia",
-        beside_noise(each("results/rsa/{model}_vs_{reference}.tsv"), "rsa"),
+        beside_noise(per_model("results/rsa/{model}_vs_{reference}.tsv"), "rsa"),
         "Representational similarity (RSA, cosine kernel) of each fine-tuned model to its own"
         " pretrained parent on Wikipedia sentences, by layer. Layer 0 is the embedding output."
         " Special tokens are left out; lower means more change. The star is the one value that the"
@@ -51,7 +51,7 @@ FIGURES = {
     ),
     "figure3": Figure(
         "Scores with the lower layers frozen",
-        each("results/sweeps/{model}.freeze.tsv"),
+        per_model("results/sweeps/{model}.freeze.tsv"),
         "Scores after fine-tuning with the embeddings and the lower layers frozen, in points and"
         " in percent of the score with nothing frozen. The axis is the paper's: it counts layers"
         " from 0 and marks nothing frozen by −1. Embeddings are frozen with every layer. Hollow"
@@ -62,7 +62,7 @@ FIGURES = {
     ),
     "figure4": Figure(
         "Scores with the upper layers removed",
-        each("results/sweeps/{model}.keep.tsv"),
+        per_model("results/sweeps/{model}.keep.tsv"),
         "Scores after fine-tuning the first layers alone, the others removed, in points and in"
         " percent of the gain from no layer to all of them. Dotted lines: layers to 95 % of that"
         " gain. Stars: the paper's scores of complete models; its curves carry no numbers, and its"
@@ -71,7 +71,7 @@ FIGURES = {
     ),
     "figure5": Figure(
         "Similarity inside and outside the training domain",
-        each("results/rsa/{model}_vs_{reference}.tsv"),
+        per_model("results/rsa/{model}_vs_{reference}.tsv"),
         "Representational similarity (RSA) to the pretrained parent by layer, for inputs of the"
         " model's own kind (thick), of the other task, and from Wikipedia. Special tokens are left"
         " out; lower means more change. Thin lines are controls: premises or questions alone,"

@@ -1,6 +1,7 @@
 """Merchant et al. 2020, Appendix B: minimum description length of edge probes, and F1 by number of
 examples."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,14 +18,15 @@ RELATIVE, KBITS = "relative code length", "code length (kbit)"
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Code length (kbit, and relative to the pretrained model's), compression, F1 by portion; no
-    published numbers."""
+    """Tabulate code length (kbit, and relative to the pretrained model's), compression, and F1 by
+    portion; no published numbers."""
     rows = numbers.rows_of(inputs, "mdl")
     length = rows[rows["quantity"] == "codelength"]
-    base = length["series"] == "base"
+    is_base = length["series"] == "base"
     logs = statistics.mapped(length, np.log)
-    ratios = statistics.mapped(statistics.minus_parents(logs[~base], logs[base], ["task"]), np.exp)
-    ratios["table"] += "; " + numbers.each_once(length.loc[base, "table"])
+    differences = statistics.minus_parents(logs[~is_base], logs[is_base], ["task"])
+    ratios = statistics.mapped(differences, np.exp)
+    ratios["table"] += "; " + numbers.each_once(length.loc[is_base, "table"])
     panels = {
         RELATIVE: ratios,
         KBITS: statistics.mapped(length, lambda bits: bits / 1000),
@@ -42,51 +44,49 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     number of examples."""
     table = tidy(inputs)
     tasks = labelling.edge_labels(table["task"])
-    rows = -(-len(tasks) // ACROSS)
+    rows = math.ceil(len(tasks) / ACROSS)
     heights = [0.4 + 0.27 * len(tasks), *[1.35] * rows]
     figure = style.blank(sum(heights) + 0.4)
     grid = figure.add_gridspec(1 + rows, ACROSS, height_ratios=heights)
-    lengths(figure.add_subplot(grid[0, :]), table, tasks)
-    for place, (task, title) in enumerate(tasks.items()):
-        axes = figure.add_subplot(grid[1 + place // ACROSS, place % ACROSS])
+    draw_lengths(figure.add_subplot(grid[0, :]), table, tasks)
+    for number, (task, title) in enumerate(tasks.items()):
+        row, column = divmod(number, ACROSS)
+        axes = figure.add_subplot(grid[1 + row, column])
         curve = table[(table["panel"] == "f1") & (table["task"] == task)]
         layers.by_model(axes, curve, "examples")
         # More numbers would lie on each other.
-        bounds = sorted({*curve["examples"].agg(["min", "max"])})
-        axes.set(
-            title=title, xscale="log", xticks=bounds, xticklabels=[f"{end:.0f}" for end in bounds]
-        )
+        ends = sorted({curve["examples"].min(), curve["examples"].max()})
+        axes.set(title=title, xscale="log")
+        axes.set(xticks=ends, xticklabels=[f"{end:.0f}" for end in ends])
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_ylabel("F1 (points)" if place % ACROSS == 0 else "")
-        axes.set_xlabel("training examples" if place + ACROSS >= len(tasks) else "")
+        axes.set_ylabel("F1 (points)" if column == 0 else "")
+        axes.set_xlabel("training examples" if number + ACROSS >= len(tasks) else "")
     layers.legend_over(figure, *layers.handles_of([axes]))
     rows = numbers.rows_of(inputs, "mdl")
     shared = style.shared_probes(rows, rows["series"] == "base")
     return style.captioned(figure, table, shared, style.failures(table))
 
 
-def lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
+def draw_lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> None:
     """Draw point and interval per model and task. 1 is the pretrained model; its kilobits follow
     the task's name."""
     ratios = table[table["panel"] == RELATIVE]
     models = list(ratios["series"].unique())
+    heights = {task: number for number, task in enumerate(tasks)}
     for order, name in enumerate(models):
         rows = ratios[ratios["series"] == name]
-        y = [
-            list(tasks).index(task) + 0.7 * ((order + 0.5) / len(models) - 0.5)
-            for task in rows["task"]
-        ]
+        offset = 0.7 * ((order + 0.5) / len(models) - 0.5)
+        y = rows["task"].map(heights) + offset
         look = style.look_of(labelling.task_of(name))
         axes.plot(rows["value"], y, linestyle="", **look)
         layers.bars(axes, y, rows, color=look["color"], linewidth=1)
     axes.axvline(1, color="black", linewidth=0.8)
-    kbits = table[(table["panel"] == KBITS) & (table["series"] == "base")].set_index("task")[
-        "value"
-    ]
-    axes.set_yticks(
-        range(len(tasks)), [f"{words} ({kbits[task]:.3g} kbit)" for task, words in tasks.items()]
-    )
-    axes.set_yticks([place + 0.5 for place in range(len(tasks) - 1)], minor=True)
+    of_base = table[(table["panel"] == KBITS) & (table["series"] == "base")]
+    kbits = of_base.set_index("task")["value"]
+    labels = [f"{label} ({kbits[task]:.3g} kbit)" for task, label in tasks.items()]
+    axes.set_yticks(range(len(tasks)), labels)
+    between = np.arange(len(tasks) - 1) + 0.5
+    axes.set_yticks(between, minor=True)
     axes.tick_params(axis="y", which="both", length=0)
     axes.grid(False, axis="y")
     axes.grid(True, axis="y", which="minor")

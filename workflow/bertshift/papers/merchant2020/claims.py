@@ -15,18 +15,19 @@ from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio
 
 CLAIMS = Claims("merchant2020")
 claim = CLAIMS.about
-inclusive = partial(claim, strict=False)  # of the ends of its range
+inclusive = partial(claim, strict=False)  # the ends of the range hold too
 FINETUNED = ["mnli", "squad", "dep"]
 TASKS = list(labelling.EDGES)
 
 
-def _first_of_two(there: Iterable[bool]) -> float:
-    """Find the first layer k, from 0, that is `there` together with layer k + 1; NaN if there is
-    none."""
-    return next((k for k, both in enumerate(pairwise(there)) if all(both)), np.nan)
+def _first_of_two(holds: Iterable[bool]) -> float:
+    """Find the first layer, from 0, that `holds` is true of together with the next one; NaN if
+    there is none."""
+    pairs = enumerate(pairwise(holds))
+    return next((layer for layer, (now, then) in pairs if now and then), np.nan)
 
 
-# ---- Table 1, and the appendices, as far as the body tells of them
+# ---- Table 1, and the appendices, as far as the body describes them
 
 
 def f1(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
@@ -34,9 +35,8 @@ def f1(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float
     embedding output."""
     if model == "lexical":
         model, variant = "base", "lexical"
-    return statistics.POINTS * float(
-        evidence.edge_probes(model, variant, task=task)["value"].mean()
-    )
+    scores = evidence.edge_probes(model, variant, task=task)["value"]
+    return statistics.POINTS * float(scores.mean())
 
 
 def delta(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
@@ -51,14 +51,11 @@ def deltas(evidence: Evidence) -> np.ndarray:
 
 def largest_over_lexical(evidence: Evidence) -> float:
     largest = np.abs(deltas(evidence)).max(axis=0)
-    return max(
-        ratio(
-            change,
-            abs(delta(evidence, "lexical", task)),
-            f"Δ of lexical on {labelling.EDGES[task]}",
-        )
-        for task, change in zip(TASKS, largest, strict=True)
-    )
+    ratios = []
+    for task, change in zip(TASKS, largest, strict=True):
+        lexical = abs(delta(evidence, "lexical", task))
+        ratios.append(ratio(change, lexical, f"Δ of lexical on {labelling.EDGES[task]}"))
+    return max(ratios)
 
 
 def sd_between_runs(evidence: Evidence, kind: str) -> float:
@@ -71,35 +68,42 @@ def sd_between_runs(evidence: Evidence, kind: str) -> float:
 
 
 def top_minus_mix(evidence: Evidence, task: str) -> float:
-    top, mix = (
-        [delta(evidence, task, probe, variant) for probe in TASKS] for variant in ("top", "mix")
-    )
+    top = [delta(evidence, task, probe, "top") for probe in TASKS]
+    mix = [delta(evidence, task, probe, "mix") for probe in TASKS]
     return np.mean(top) - np.mean(mix)
 
 
+def code_length(evidence: Evidence, model: str, task: str) -> float:
+    rows = evidence.rows(model, metric="mdl", quantity="codelength", task=task)
+    return rows["value"].mean()
+
+
 def relative_length(evidence: Evidence, model: str, task: str) -> float:
-    bits = {"metric": "mdl", "quantity": "codelength", "task": task}
-    own, base = (evidence.rows(name, **bits)["value"].mean() for name in (model, "base"))
-    return ratio(own, base, "the code length of base")
+    length = code_length(evidence, model, task)
+    return ratio(length, code_length(evidence, "base", task), "the code length of base")
 
 
 def hardly_other_lengths(evidence: Evidence) -> float:
-    ratios = [relative_length(evidence, model, task) for model in FINETUNED for task in TASKS]
-    return np.mean([abs(one - 1) <= 0.1 for one in ratios])
+    lengths = [relative_length(evidence, model, task) for model in FINETUNED for task in TASKS]
+    return np.mean([abs(length - 1) <= 0.1 for length in lengths])
 
 
 def deltas_between(least: float, most: float):
     """Make a function that counts the deltas from `least` to `most`."""
 
     def count(evidence: Evidence) -> int:
-        found = deltas(evidence)
-        return ((found >= least) & (found <= most)).sum()
+        changes = deltas(evidence)
+        return ((changes >= least) & (changes <= most)).sum()
 
     return count
 
 
 # Spreads of F1 between runs of one kind: our column, and the largest in points.
-SPREADS = dict(zip(("probes", "fine-tuning", "pretraining"), statistics.SPREADS, strict=True))
+SPREADS = {
+    "probes": "sd_probe",
+    "fine-tuning": "sd_finetuning",
+    "pretraining": "sd_pretraining",
+}
 MOST = {"probes": 0.8, "fine-tuning": 1.1, "pretraining": 1.5}
 inclusive(
     "table1",
@@ -223,12 +227,12 @@ def lift(evidence: Evidence, model: str, kind: str) -> Curve:
 
 
 def first_lift_of_dep(evidence: Evidence, kind: str) -> float:
-    of_dep = lift(evidence, "dep", kind).exactly(12)
-    return _first_of_two(of_dep[k] > 0.01 for k in range(13))
+    dep = lift(evidence, "dep", kind).exactly(12)
+    return _first_of_two(dep[layer] > 0.01 for layer in range(13))
 
 
 def headroom(evidence: Evidence, kind: str) -> float:
-    dep, base = (evidence.spearman(model, kind) for model in ("dep", "base"))
+    dep, base = evidence.spearman("dep", kind), evidence.spearman("base", kind)
     return max(dep.values.values()) - max(base.values.values())
 
 
@@ -296,12 +300,13 @@ def mnli_below_the_higher(evidence: Evidence) -> float:
 
 
 def late_drop_of_squad(evidence: Evidence) -> float:
-    one, seven, eleven = (level(evidence, "squad", layer) for layer in (1, 7, 11))
-    return (seven - eleven) - 2 * (one - seven)
+    squad = rsa(evidence, "squad").exactly(12)
+    late, early = squad[7] - squad[11], squad[1] - squad[7]
+    return late - 2 * early
 
 
 def squad_minus_mnli(evidence: Evidence) -> float:
-    squad, mnli = (rsa(evidence, task) for task in ("squad", "mnli"))
+    squad, mnli = rsa(evidence, "squad"), rsa(evidence, "mnli")
     return squad[squad.layers - 1] - mnli[mnli.layers - 1]
 
 
@@ -314,7 +319,7 @@ def last_minus_middle(curve: Curve, *_) -> float:
 
 
 def dev_minus_train(evidence: Evidence, task: str) -> float:
-    dev, train = (rsa(evidence, task, stimuli) for stimuli in (task, f"{task}_train"))
+    dev, train = rsa(evidence, task, task), rsa(evidence, task, f"{task}_train")
     return max(abs(dev[k] - train[k]) for k in range(dev.layers + 1))
 
 
@@ -430,8 +435,9 @@ def lost(evidence: Evidence, task: str) -> Curve:
     """Subtract each score with frozen layers from that with none frozen, in points, by number of
     frozen layers."""
     sweep = evidence.sweep(task)
-    by_frozen = {last + 1: sweep[NOTHING_FROZEN] - score for last, score in sweep.values.items()}
-    return sweep.of({frozen: points for frozen, points in by_frozen.items() if frozen >= 0})
+    unfrozen = sweep[NOTHING_FROZEN]
+    losses = {last + 1: unfrozen - score for last, score in sweep.values.items() if last >= -1}
+    return sweep.with_values(losses)
 
 
 def lost_at_depth(frozen: int):
@@ -449,12 +455,15 @@ def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
     what each task loses with every layer frozen, as their metrics differ."""
 
     def loss(task):
-        points = lost(evidence, task).exactly(12)
-        if unit == "share" and points[12] <= 0:
+        losses = lost(evidence, task).exactly(12)
+        frozen = int(layer) + 1
+        if unit == "points":
+            return losses[frozen]
+        if losses[12] <= 0:
             raise NotTestableError(
                 f"{labelling.WORDS[task]} loses nothing with every layer frozen"
             )
-        return points[int(layer) + 1] / (points[12] if unit == "share" else 1)
+        return losses[frozen] / losses[12]
 
     return loss("dep") - max(loss("mnli"), loss("squad"))
 

@@ -27,8 +27,8 @@ COLUMNS = [
     *statistics.SPREADS,
     *numbers.VALUES[6:],
 ]
-APART = ["series", "task"]
-KEYS = [*APART, "variant", "view"]
+GROUP = ["series", "task"]
+KEYS = [*GROUP, "variant", "view"]
 HEADLINE = "micro_all"
 BASELINES = ["lexical", "word_only", "randomized"]
 
@@ -41,14 +41,15 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -
     """Draw a row per task and a column per model; `variant` is the probe's, `mix` (Table 1) or
     `top` (Appendix A).
 
-    A grey number stands below ours. With `mix` it is the paper's. With `top` it is that of our
+    A grey number is written below ours. With `mix` it is the paper's. With `top` it is that of our
     probe on a mix of layers, as the paper's appendix is not at hand.
     """
     ours = tidy(inputs, variant)
-    word, beside = (
-        ("paper", printed(published, ours)) if variant == "mix" else ("mix", tidy(inputs, "mix"))
-    )
-    table = numbers.join(ours, beside, columns=COLUMNS)
+    if variant == "mix":
+        word, compared = "paper", printed(published, ours)
+    else:
+        word, compared = "mix", tidy(inputs, "mix")
+    table = numbers.join(ours, compared, columns=COLUMNS)
     figure = blocks(table[: len(ours)], table[len(ours) :], word)
     scores = numbers.rows_of(inputs, "edge_probe")
     shared = style.shared_probes(scores, scores["series"] == "base")
@@ -59,58 +60,63 @@ def unlearned(ours: pd.DataFrame) -> str:
     """Name in a sentence the tasks whose control labels are not learned, so that selectivity is
     F1; empty if none."""
     shown = ours[ours["view"] == HEADLINE].set_index(["task", "series"])
-    f1, selectivity = (
-        shown.loc[shown["panel"] == panel, "value"] for panel in ("f1", "selectivity")
+    f1 = shown.loc[shown["panel"] == "f1", "value"]
+    selectivity = shown.loc[shown["panel"] == "selectivity", "value"]
+    is_low = (f1 - selectivity).dropna() < LEARNED
+    parts = []
+    for task, name in labelling.edge_labels(is_low.reset_index()["task"]).items():
+        columns = is_low[task]
+        if columns.any():
+            parts.append(f"{name} ({columns.sum()} of {len(columns)} columns)")
+    if not parts:
+        return ""
+    return (
+        "Control labels are not learned (F1 below 1), so that selectivity is F1:"
+        f" {', '.join(parts)}."
     )
-    low = (f1 - selectivity).dropna() < LEARNED
-    said = [
-        f"{name} ({low[task].sum()} of {len(low[task])} columns)"
-        for task, name in labelling.edge_labels(low.reset_index()["task"]).items()
-        if low[task].any()
-    ]
-    known = "Control labels are not learned (F1 below 1), so that selectivity is F1"
-    return f"{known}: {', '.join(said)}." if said else ""
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
     """Tabulate F1, its difference from the pretrained model, and selectivity, in points, in every
     view of the score.
 
-    The two lexical readings of the pretrained model's table stand beside mix.
+    With `mix` the two lexical readings of the pretrained model are further models.
     """
     scores = statistics.in_points(numbers.rows_of(inputs, "edge_probe"))
-    lexical = scores["variant"].isin(BASELINES)
-    scores["series"] = scores["series"].where(~lexical, scores["variant"])
-    scores = scores[(scores["variant"] == variant) | (lexical & (variant == "mix"))]
+    is_lexical = scores["variant"].isin(BASELINES)
+    scores["series"] = scores["series"].where(~is_lexical, scores["variant"])
+    shown = [variant, *BASELINES] if variant == "mix" else [variant]
+    scores = scores[scores["variant"].isin(shown)]
     is_base = scores["series"] == "base"
     if not is_base.any():
         raise UserError(
             f"no edge probes of kind '{variant}' on the pretrained model in {', '.join(inputs)}; "
             "list the model as 'reference' and run its rule again."
         )
-    moved = statistics.minus_parents(scores[~is_base], scores[is_base], ["task", "view"])
-    moved["table"] += "; " + numbers.each_once(scores.loc[is_base, "table"])
-    baselines = _means(moved[moved["series"].isin(BASELINES)])
+    deltas = statistics.minus_parents(scores[~is_base], scores[is_base], ["task", "view"])
+    deltas["table"] += "; " + numbers.each_once(scores.loc[is_base, "table"])
+    baselines = _average(deltas[deltas["series"].isin(BASELINES)])
     selective = scores.dropna(subset="selectivity")
     selective = statistics.with_value(selective, selective["selectivity"])
     panels = {
-        "f1": (scores, _means(scores)),
-        "delta": (moved, pd.concat([baselines, _tested(inputs, variant, moved)])),
-        "selectivity": (selective, _means(selective)),
+        "f1": (scores, _average(scores)),
+        "delta": (deltas, pd.concat([baselines, _average_tested(inputs, variant, deltas)])),
+        "selectivity": (selective, _average(selective)),
     }
-    return pd.concat(
-        means.merge(statistics.spreads(numbers.trained(rows, APART), KEYS), on=KEYS).assign(
-            panel=panel
-        )
-        for panel, (rows, means) in panels.items()
-    )
+    parts = []
+    for panel, (rows, means) in panels.items():
+        spreads = statistics.spreads(numbers.trained(rows, GROUP), KEYS)
+        parts.append(means.merge(spreads, on=KEYS).assign(panel=panel))
+    return pd.concat(parts)
 
 
-def _means(rows: pd.DataFrame) -> pd.DataFrame:
-    return numbers.means(rows, KEYS, APART) if len(rows) else pd.DataFrame(columns=KEYS)
+def _average(rows: pd.DataFrame) -> pd.DataFrame:
+    return numbers.means(rows, KEYS, GROUP) if len(rows) else pd.DataFrame(columns=KEYS)
 
 
-def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFrame) -> pd.DataFrame:
+def _average_tested(
+    inputs: Mapping[str, pd.DataFrame], variant: str, deltas: pd.DataFrame
+) -> pd.DataFrame:
     """Average fine-tuned minus pretrained, with the p of the least certain replicate and Holm's
     over a view's tests.
 
@@ -119,98 +125,116 @@ def _tested(inputs: Mapping[str, pd.DataFrame], variant: str, moved: pd.DataFram
     rows = statistics.in_points(numbers.rows_of(inputs, "edge_probe_delta"))
     rows = rows[rows["variant"] == variant]
     # The spreads are from these tables.
-    beside = moved.drop_duplicates("model").set_index("model")["table"]
-    rows = rows.assign(table=rows["table"] + "; " + rows["model"].map(beside))
-    of_cells = numbers.trained(rows, APART).groupby(KEYS, as_index=False)
-    tests = of_cells.agg(
+    spread_tables = deltas.drop_duplicates("model").set_index("model")["table"]
+    rows = rows.assign(table=rows["table"] + "; " + rows["model"].map(spread_tables))
+    cells = numbers.trained(rows, GROUP).groupby(KEYS, as_index=False)
+    tests = cells.agg(
         p=("p", "max"), n=("n", "min"), least=("value", "min"), most=("value", "max")
     )
-    apart = (tests.pop("least") < 0) & (tests.pop("most") > 0)
-    tests["p"] = tests["p"].mask(apart & tests["p"].notna(), 1.0)
+    differ_in_sign = (tests.pop("least") < 0) & (tests.pop("most") > 0)
+    tests["p"] = tests["p"].mask(differ_in_sign & tests["p"].notna(), 1.0)
     tests["p_holm"] = tests.groupby("view")["p"].transform(statistics.holm)
-    return _means(rows).merge(tests, on=KEYS)
+    return _average(rows).merge(tests, on=KEYS)
 
 
 def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
-    """Place the paper's Table 1 in the columns and rows of `ours`; of two models of one task,
-    beside the first."""
+    """Place the paper's Table 1 in the columns and rows of `ours`; of two models of one task, take
+    the first."""
     entry = published["table1"]
     series = {labelling.task_of(name): name for name in reversed(ours["series"].unique())}
-    cells = [
-        (
-            "f1" if column == "base" else "delta",
-            series[column],
-            task,
-            "lexical" if column == "lexical" else "mix",
-            value,
-        )
-        for column, values in {"base": entry["base"], **entry["delta"]}.items()
-        if column in series
-        for task, value in values.items()
-        if task in set(ours["task"])
-    ]
-    rows = pd.DataFrame(cells, columns=["panel", "series", "task", "variant", "value"]).to_dict(
-        "list"
-    )
-    return numbers.published(entry, published["paper"], **rows, view=HEADLINE)
+    tasks = set(ours["task"])
+    cells = []
+    for column, values in {"base": entry["base"], **entry["delta"]}.items():
+        if column not in series:
+            continue
+        panel = "f1" if column == "base" else "delta"
+        variant = "lexical" if column == "lexical" else "mix"
+        for task, value in values.items():
+            if task in tasks:
+                cells.append((panel, series[column], task, variant, value))
+    rows = pd.DataFrame(cells, columns=["panel", "series", "task", "variant", "value"])
+    columns = rows.to_dict("list")
+    return numbers.published(entry, published["paper"], **columns, view=HEADLINE)
 
 
-def blocks(shown: pd.DataFrame, beside: pd.DataFrame, word: str) -> Figure:
-    """Draw `shown`, our rows. Below a cell's interval stands the same cell of `beside`, in grey
-    after `word`."""
-    shown, beside = (rows[rows["view"] == HEADLINE] for rows in (shown, beside))
-    tasks = labelling.edge_labels(shown["task"])
-    present = list(shown["series"].unique())
+def blocks(ours: pd.DataFrame, compared: pd.DataFrame, word: str) -> Figure:
+    """Draw our rows. Below a cell's interval is the same cell of `compared`, in grey after
+    `word`."""
+    ours = ours[ours["view"] == HEADLINE]
+    compared = compared[compared["view"] == HEADLINE]
+    tasks = labelling.edge_labels(ours["task"])
+    models = list(ours["series"].unique())
     groups = {
         "F1": ["base"],
-        "Δ for baselines": [name for name in BASELINES if name in present],
-        "Δ for fine-tuned models": [name for name in present if name not in ("base", *BASELINES)],
+        "Δ for baselines": [name for name in BASELINES if name in models],
+        "Δ for fine-tuned models": [name for name in models if name not in ("base", *BASELINES)],
     }
     columns = [name for names in groups.values() for name in names]
-    selective = "selectivity" in set(shown["panel"])
-    heights = [HEADER + ROW * len(tasks)] + [HEADER + 0.75 * ROW * len(tasks)] * selective
+    heights = [HEADER + ROW * len(tasks)]
+    has_selectivity = "selectivity" in set(ours["panel"])
+    if has_selectivity:
+        heights.append(HEADER + 0.75 * ROW * len(tasks))
     width = max(style.TEXT_WIDTH, LABELS + CELL * len(columns))
-    figure, grid = style.grid(sum(heights) + 0.1, len(heights), width=width, height_ratios=heights)
-    grid = grid[:, 0]
-    deltas = {name: "f1" if name == "base" else "delta" for name in columns}
-    _block(grid[0], shown, beside, word, tasks, deltas)
+    height = sum(heights) + 0.1
+    figure, grid = style.grid(height, len(heights), width=width, height_ratios=heights)
+    axes = grid[0, 0]
+    panels = {name: "f1" if name == "base" else "delta" for name in columns}
+    _draw_block(axes, ours, compared, word, tasks, panels)
     for title, names in groups.items():
-        grids.over(grid[0], title, [columns.index(name) for name in names])
-    if selective:
-        _block(grid[1], shown, beside.head(0), word, tasks, dict.fromkeys(columns, "selectivity"))
-        grids.over(grid[1], "Selectivity", range(len(columns)))
+        grids.over(axes, title, [columns.index(name) for name in names])
+    if has_selectivity:
+        axes = grid[1, 0]
+        panels = dict.fromkeys(columns, "selectivity")
+        _draw_block(axes, ours, compared.head(0), word, tasks, panels)
+        grids.over(axes, "Selectivity", range(len(columns)))
     return figure
 
 
-def _block(
-    axes: Axes, shown, beside, word: str, tasks: Mapping[str, str], columns: Mapping[str, str]
+def _draw_block(
+    axes: Axes,
+    ours: pd.DataFrame,
+    compared: pd.DataFrame,
+    word: str,
+    tasks: Mapping[str, str],
+    panels: Mapping[str, str],
 ) -> None:
-    """Draw cells of tasks x `columns`, which map the name of each column to the panel that it
-    shows."""
-    key = ["panel", "series", "task"]
-    ours, other = (
-        dict(zip(map(tuple, rows[key].values), rows.itertuples())) for rows in (shown, beside)
-    )
-    fills = np.full((len(tasks), len(columns)), np.nan)
-    for (y, task), (x, (name, panel)) in product(enumerate(tasks), enumerate(columns.items())):
-        cell, grey = ours.get((panel, name, task)), other.get((panel, name, task))
+    """Draw cells of tasks x models; `panels` maps each model to the panel that it shows."""
+    our_cells, compared_cells = _by_cell(ours), _by_cell(compared)
+    fills = np.full((len(tasks), len(panels)), np.nan)
+    for (y, task), (x, (name, panel)) in product(enumerate(tasks), enumerate(panels.items())):
+        cell = our_cells.get((panel, name, task))
         if cell is None:
             axes.text(x, y, "–", ha="center", va="center", color="#595959")
             continue
-        number = partial(grids.number, signed=panel == "delta")
-        fills[y, x] = cell.value if panel == "delta" else np.nan
-        stars = "**" if cell.p_holm < 0.05 else "*" if cell.p < 0.05 else ""
-        lines = [(number(cell.value) + stars, {"fontsize": 8.5})]
-        if spread := numbers.spread(cell, number):
-            lines.append((spread, {}))
-        elif np.isfinite(cell.sd_probe):
-            lines.append((f"sd {grids.number(cell.sd_probe, False)}", {}))
-        if grey is not None:
-            lines.append((f"{word} {number(grey.value)}", {"color": "#404040"}))
+        if panel == "delta":
+            fills[y, x] = cell.value
+        lines = _cell_lines(cell, compared_cells.get((panel, name, task)), word)
         grids.write(axes, x, y, lines)
     names = [
-        labelling.label_of(name) + style.mark_of(shown[shown["series"] == name])
-        for name in columns
+        labelling.label_of(name) + style.mark_of(ours[ours["series"] == name]) for name in panels
     ]
     look = {"cmap": grids.LOSS_TO_GAIN, "vmin": -SATURATES, "vmax": SATURATES}
     grids.coloured_table(axes, fills, names, tasks.values(), **look)
+
+
+def _by_cell(rows: pd.DataFrame) -> dict:
+    return {(row.panel, row.series, row.task): row for row in rows.itertuples()}
+
+
+def _cell_lines(cell, compared, word: str) -> list[tuple[str, dict]]:
+    """Write the lines of a cell, each with its look: its mean, its interval or else the sd between
+    probes, and the mean of the cell that it is compared with, if there is one."""
+    number = partial(grids.number, signed=cell.panel == "delta")
+    stars = ""
+    if cell.p_holm < 0.05:
+        stars = "**"
+    elif cell.p < 0.05:
+        stars = "*"
+    lines = [(number(cell.value) + stars, {"fontsize": 8.5})]
+    if spread := numbers.spread(cell, number):
+        lines.append((spread, {}))
+    elif np.isfinite(cell.sd_probe):
+        lines.append((f"sd {grids.number(cell.sd_probe, False)}", {}))
+    if compared is not None:
+        lines.append((f"{word} {number(compared.value)}", {"color": "#404040"}))
+    return lines

@@ -23,7 +23,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     prints no number of this figure."""
     rows = numbers.rows_of(inputs, "structural_probe")
     rows = rows.assign(panel=rows["kind"] + " " + rows["measure"])
-    table = numbers.join(numbers.means(rows, KEYS, ["series"]), columns=[*KEYS, *numbers.VALUES])
+    means = numbers.means(rows, KEYS, ["series"])
+    table = numbers.join(means, columns=[*KEYS, *numbers.VALUES])
     rank = table["rank"].max()
     shown = table[(table["split"] == "dev") & (table["rank"] == rank)]
     figure, grid = style.grid(4.1, 2, 2, sharex=True, height_ratios=[1.6, 1])

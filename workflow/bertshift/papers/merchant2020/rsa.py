@@ -1,10 +1,12 @@
 """Merchant et al. 2020, Figures 2 and 5: representational similarity (RSA) to the pretrained
 model, by layer."""
 
+import math
 from collections.abc import Mapping
 from itertools import chain, zip_longest
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
@@ -40,21 +42,9 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         for model in reversed(rows["model"].unique())
         if not null_of(model)
     }
-    entry = published["figure2"]
     points = [
-        numbers.published(
-            entry | {"place": point["place"]},
-            published["paper"],
-            panel="wiki",
-            series=models[point["task"]],
-            stimuli=point["stimuli"],
-            variant=f"layer {point['layer']} of {point['layers']}",
-            layer=rows["layer"].max() - (point["layers"] - point["layer"]),
-            value=point["value"],
-            low=point["value"] - point["plus_minus"],
-            high=point["value"] + point["plus_minus"],
-        )
-        for point in entry["points"]
+        _published_point(published, point, models[point["task"]], rows["layer"].max())
+        for point in published["figure2"]["points"]
         if point["task"] in models
     ]
     table = numbers.join(numbers.ours(rows, "panel", "model"), *points)
@@ -70,34 +60,39 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     return style.captioned(figure, table, layers.null_note(table), style.failures(table))
 
 
+def _published_point(
+    published: Mapping, point: Mapping, model: str, last_layer: int
+) -> pd.DataFrame:
+    """Make the row of a published point, at the same distance from our last layer as from the
+    paper's."""
+    return numbers.published(
+        published["figure2"] | {"place": point["place"]},
+        published["paper"],
+        panel="wiki",
+        series=model,
+        stimuli=point["stimuli"],
+        variant=f"layer {point['layer']} of {point['layers']}",
+        layer=last_layer - (point["layers"] - point["layer"]),
+        value=point["value"],
+        low=point["value"] - point["plus_minus"],
+        high=point["value"] + point["plus_minus"],
+    )
+
+
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw one panel per model, one line per kind of input; controls thin, without bands. The
     paper prints no number of it."""
     measured = list(pd.concat([table["stimuli"] for table in inputs.values()]).unique())
-    table = numbers.join(
-        numbers.ours(numbers.stack(inputs, "rsa", ["content"], measured), "model", "stimuli")
-    )
+    rows = numbers.stack(inputs, "rsa", ["content"], measured)
+    table = numbers.join(numbers.ours(rows, "model", "stimuli"))
     panels = list(table["panel"].unique())
     figure, [grid] = style.grid(3.0, columns=len(panels), sharey=True)
-    thick, thin = {}, {}  # the lines that the legend explains, by its words
+    thick, thin = {}, {}  # the lines that the legend explains, by label
     for axes, panel in zip(grid, panels, strict=True):
-        task = labelling.task_of(panel)
         curves = dict(list(table[table["panel"] == panel].groupby("series")))
-        for stimuli in SHOWN.get(task, [task, "wiki"]):
-            if stimuli in curves:
-                look, words = style.look_of(stimuli), INPUTS.get(stimuli, stimuli)
-                layers.curve(
-                    axes, curves[stimuli], words, look, linewidth=2.2 if stimuli == task else 1.4
-                )
-                thick[words] = Line2D([], [], label=words, **look)
-        for template, words, dashes in CONTROLS:
-            stimuli = template.format(task=task)
-            if stimuli in curves:
-                rows, of_wiki = curves[stimuli].sort_values("layer"), stimuli.startswith("wiki")
-                line = {"linestyle": dashes, "linewidth": 1, "label": words}
-                colour = style.look_of("wiki" if of_wiki else task)["color"]
-                axes.plot(rows["layer"], rows["value"], color=colour, **line)
-                thin[words] = Line2D([], [], color="#000000" if of_wiki else "#808080", **line)
+        task = labelling.task_of(panel)
+        _draw_inputs(axes, curves, task, thick)
+        _draw_controls(axes, curves, task, thin)
         layers.layer_axis(axes, table["layer"])
         axes.set_title(f"{labelling.label_of(panel)} model")
     grid[0].set_ylabel("RSA with the pretrained model")
@@ -105,7 +100,33 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     # A legend fills column by column: thick lines are its first row, thin ones its second.
     blank = Line2D([], [], linestyle="", label=" ")
     handles = list(chain(*zip_longest(thick.values(), thin.values(), fillvalue=blank)))
-    figure.legend(
-        handles=handles, loc="outside upper center", ncols=-(-len(handles) // 2), columnspacing=1.2
-    )
+    columns = math.ceil(len(handles) / 2)
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, columnspacing=1.2)
     return style.captioned(figure, table, style.failures(table, "panel"))
+
+
+def _draw_inputs(
+    axes: Axes, curves: Mapping[str, pd.DataFrame], task: str, handles: dict[str, Line2D]
+) -> None:
+    """Draw the thick lines of a model, and collect what the legend explains in `handles`."""
+    for stimuli in SHOWN.get(task, [task, "wiki"]):
+        if stimuli in curves:
+            look, label = style.look_of(stimuli), INPUTS.get(stimuli, stimuli)
+            width = 2.2 if stimuli == task else 1.4
+            layers.curve(axes, curves[stimuli], label, look, linewidth=width)
+            handles[label] = Line2D([], [], label=label, **look)
+
+
+def _draw_controls(
+    axes: Axes, curves: Mapping[str, pd.DataFrame], task: str, handles: dict[str, Line2D]
+) -> None:
+    """Draw the thin lines of a model, and collect what the legend explains in `handles`."""
+    for template, label, dashes in CONTROLS:
+        stimuli = template.format(task=task)
+        if stimuli in curves:
+            rows, is_wiki = curves[stimuli].sort_values("layer"), stimuli.startswith("wiki")
+            line = {"linestyle": dashes, "linewidth": 1, "label": label}
+            colour = style.look_of("wiki" if is_wiki else task)["color"]
+            axes.plot(rows["layer"], rows["value"], color=colour, **line)
+            grey = "#000000" if is_wiki else "#808080"
+            handles[label] = Line2D([], [], color=grey, **line)

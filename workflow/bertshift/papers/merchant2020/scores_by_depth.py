@@ -17,7 +17,7 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 KEYS = ["panel", "series", "metric", "position", "layers"]
 COLUMNS = [*KEYS, *numbers.VALUES]
 RUN = ["series", "init", "seed"]
-BESIDE = 0.4  # of a layer: the paper's scores stand beside ours, not on them
+BESIDE = 0.4  # of a layer: the paper's scores are drawn beside ours, not on them
 OF_UNFROZEN, OF_GAIN = "percent of unfrozen", "percent of gain"
 MIDWAY = -0.5  # where the axis shows frozen embeddings: more than nothing, less than a layer
 SHARE = 0.95
@@ -31,39 +31,42 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     replicate whose complete run failed to train has nothing to compare with: it is left out,
     unless all of a model's did. `dropped` is how many of the model's replicates are left out.
     """
-    kept = [
+    parts = [
         rows.assign(series=min(rows["model"], key=len), table=path)
         for path, rows in inputs.items()
         if len(rows)
     ]
-    if not kept:
+    if not parts:
         raise UserError(f"{', '.join(inputs)} hold no run; delete them and run their rules again.")
-    rows = pd.concat(kept, ignore_index=True)
+    rows = pd.concat(parts, ignore_index=True)
     rows = statistics.in_points(rows[rows["headline"]])
-    bad = statistics.failed_wholes(rows, RUN)
-    left_out = bad & ~bad.groupby(rows["series"]).transform("all")
-    counts = rows[left_out].drop_duplicates(RUN).groupby("series").size()
-    rows = rows.assign(dropped=rows["series"].map(counts).fillna(0).astype(int))
+    failed = statistics.failed_wholes(rows, RUN)
+    left_out = failed & ~failed.groupby(rows["series"]).transform("all")
+    dropped = rows[left_out].drop_duplicates(RUN).groupby("series").size()
+    rows = rows.assign(dropped=rows["series"].map(dropped).fillna(0).astype(int))
     return rows[~left_out].reset_index(drop=True)
 
 
 def numbers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select the value of rows, and what it is without each block of examples where that is
-    known."""
+    """Select the value of rows, and their values without each block of examples if they have
+    them."""
     return rows[[name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]]
 
 
-def at(rows: pd.DataFrame, there: pd.Series, end: str) -> pd.DataFrame:
-    """Find for each of the `scores` the numbers of the same model and replicate `there` (a mask),
-    at this `end` of the sweep. UserError where there are none."""
+def at(rows: pd.DataFrame, is_end: pd.Series, end: str) -> pd.DataFrame:
+    """Find for each of the `scores` the numbers of the same model and replicate at one end of the
+    sweep: the rows `is_end` (a mask), which an error calls `end`. UserError where there are none.
+    """
     names = list(numbers_of(rows))
-    found = rows[RUN].merge(rows.loc[there, [*RUN, *names]], on=RUN, how="left")
-    if found["value"].isna().any():
-        run = found.loc[found["value"].isna(), RUN].iloc[0].to_dict()
+    at_end = rows.loc[is_end, [*RUN, *names]]
+    merged = rows[RUN].merge(at_end, on=RUN, how="left")
+    is_missing = merged["value"].isna()
+    if is_missing.any():
+        run = merged.loc[is_missing, RUN].iloc[0].to_dict()
         raise UserError(
             f"the sweep of {run} lacks its {end} end; delete its table and run its rule again."
         )
-    return found[names]
+    return merged[names]
 
 
 def tidy(
@@ -72,48 +75,45 @@ def tidy(
     """Tabulate the `scores`, the paper's, and in panel `relative` ours in percent of the gain from
     `empty` to complete runs.
 
-    `complete` (a mask) says which rows are of complete runs, at this `end` of the sweep. `empty`
-    are numbers for each row.
+    `complete` (a mask) selects the complete runs, at this `end` of the sweep. `empty` are numbers
+    for each row.
     """
     gain = at(rows, complete, end) - empty
     percent = 100 * (numbers_of(rows) - empty) / gain.where(gain > 0)
     scores = numbers_of(rows).join(rows.reindex(columns=[ranges.SHARE_OF]))
+    bounds = rows.reindex(columns=ranges.ENDS).to_numpy().T
     return numbers.join(
-        means(rows, "score", scores, rows.reindex(columns=ranges.ENDS).to_numpy().T),
+        means(rows, "score", scores, bounds),
         printed(published, rows[complete]),
         means(rows, relative, percent),
         columns=COLUMNS,
     )
 
 
-def means(rows: pd.DataFrame, panel: str, found: pd.DataFrame, bounds=ranges.ANY) -> pd.DataFrame:
-    """Average numbers, for each of `rows` or NaN, over the replicates that have them, as rows of
+def means(rows: pd.DataFrame, panel: str, values: pd.DataFrame, bounds=ranges.ANY) -> pd.DataFrame:
+    """Average `values`, for each of `rows` or NaN, over the replicates that have them, as rows of
     panel `panel`. `failed` counts also the replicates that are left out."""
-    rows = (
-        statistics.with_value(rows, np.nan, bounds)
-        .assign(panel=panel, **found)
-        .dropna(subset="value")
-    )
+    rows = statistics.with_value(rows, np.nan, bounds).assign(panel=panel, **values)
+    rows = rows.dropna(subset="value")
     if rows.empty:
         return rows
-    found = numbers.means_of_all(rows, KEYS, ["series"])
+    averages = numbers.means_of_all(rows, KEYS, ["series"])
     dropped = rows.drop_duplicates("series").set_index("series")["dropped"]
-    return found.assign(failed=found["failed"] + found["series"].map(dropped))
+    return averages.assign(failed=averages["failed"] + averages["series"].map(dropped))
 
 
 def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
-    """Read the paper's scores of complete fine-tuning, where ours stand, the rows of `complete`:
-    the first model of a task."""
+    """Read the paper's scores of complete fine-tuning, at the positions of our complete runs: the
+    score of a task belongs to its first model."""
     entry = published["training"]
     facts = pd.DataFrame(entry["tasks"]).T.rename_axis("task").reset_index()
-    bounds = complete.drop_duplicates("task")[["task", "series", "position", "layers"]].merge(
-        facts, on="task"
-    )
-    low, high = (bounds["value"] + sign * bounds["plus_minus"] for sign in (-1, 1))
-    columns = bounds[["series", "metric", "position", "layers", "value"]].assign(
-        low=low, high=high
-    )
-    return numbers.published(entry, published["paper"], panel="score", **columns.to_dict("list"))
+    ours = complete.drop_duplicates("task")[["task", "series", "position", "layers"]]
+    scores = ours.merge(facts, on="task")
+    scores["low"] = scores["value"] - scores["plus_minus"]
+    scores["high"] = scores["value"] + scores["plus_minus"]
+    columns = ["series", "metric", "position", "layers", "value", "low", "high"]
+    rows = scores[columns].to_dict("list")
+    return numbers.published(entry, published["paper"], panel="score", **rows)
 
 
 def panels(
@@ -131,15 +131,16 @@ def panels(
         shown = table[table["panel"] == panel]
         for model, rows in shown[shown["source"] == "ours"].groupby("series", sort=False):
             metric = rows["metric"].iloc[0]
+            score = labelling.SCORES.get(metric, metric)
             mark = style.mark_of(complete[complete["series"] == model])
-            label = f"{labelling.label_of(model)} ({labelling.SCORES.get(metric, metric)}){mark}"
+            label = f"{labelling.label_of(model)} ({score}){mark}"
             layers.curve(axes, rows, label, style.look_of(labelling.task_of(model)), "position")
         for point in shown[shown["source"] == "published"].itertuples():
-            layers.star(axes, point.position + (-BESIDE if point.position < 0 else BESIDE), point)
-    star = {"linestyle": "", "marker": "*", "markersize": 7, "color": "black"}
-    layers.legend_over(
-        figure, *layers.handles_of([left]), Line2D([], [], label="paper, nothing ablated", **star)
-    )
+            offset = -BESIDE if point.position < 0 else BESIDE
+            layers.star(axes, point.position + offset, point)
+    black = {"linestyle": "", "marker": "*", "markersize": 7, "color": "black"}
+    star = Line2D([], [], label="paper, nothing ablated", **black)
+    layers.legend_over(figure, *layers.handles_of([left]), star)
     return figure, left, right
 
 
@@ -148,15 +149,16 @@ def left_out(
 ) -> str:
     """Say which replicates are left out: those whose `complete` run (as in `panels`), called
     `end`, failed to train, and those that `relative` lacks. Empty if there are none."""
-    failed = style.failures(complete)
+    sentences = []
+    if failed := style.failures(complete):
+        sentences.append(f"{failed} A replicate fails with its {end} run alone.")
     ours = table[table["source"] == "ours"]
-    counts = ours.groupby(["panel", "series"])["replicates"].max().groupby("panel").sum()
-    missing = counts["score"] - counts.get(relative, 0)
-    said = [
-        f"{failed} A replicate fails with its {end} run alone." if failed else "",
-        f"Right: without {missing} of {counts['score']} replicates, {why}." if missing else "",
-    ]
-    return " ".join(filter(None, said))
+    replicates = ours.groupby(["panel", "series"])["replicates"].max().groupby("panel").sum()
+    missing = replicates["score"] - replicates.get(relative, 0)
+    if missing:
+        total = replicates["score"]
+        sentences.append(f"Right: without {missing} of {total} replicates, {why}.")
+    return " ".join(sentences)
 
 
 def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -189,25 +191,30 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     is_complete = rows["position"] == rows["layers"]
     empty = at(rows, rows["position"] == 0, "empty")
     table = tidy(rows, published, OF_GAIN, is_complete, "complete", empty)
-    curves = rows.set_index("position").groupby(RUN, sort=False)["value"]
-    enough = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
-    runs = rows[is_complete]
-    # No blocks: the jackknife of a number of layers, which jumps, is too wide.
-    counts = enough[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index).to_frame("value")
-    counted = means(runs, "layers_to_95pct", counts, (0, runs["layers"]))
-    table = numbers.join(table, counted, columns=COLUMNS)
+    table = numbers.join(table, _layers_needed(rows, is_complete), columns=COLUMNS)
     complete = table.query("source == 'ours' and panel == 'score' and position == layers")
     figure, left, right = panels(table, OF_GAIN, "gain from none to all", complete)
     for axes in (left, right):
         axes.set(xticks=range(table["layers"].max() + 1), xlabel="layers kept (0 = embeddings)")
     right.axhline(100 * SHARE, color="#666666", linewidth=0.8, linestyle="--")
-    reached = table[table["panel"] == "layers_to_95pct"].set_index("series")["value"]
-    for model, kept in reached.items():
-        colour = style.look_of(labelling.task_of(model))["color"]
-        right.axvline(kept, color=colour, linewidth=0.9, linestyle=":")
-    words = ", ".join(f"{labelling.label_of(model)} {kept:.3g}" for model, kept in reached.items())
-    enough = f"Layers to 95 % of the gain, mean over replicates: {words or 'no task gains'}."
+    needed = table[table["panel"] == "layers_to_95pct"].set_index("series")["value"]
+    for model, count in needed.items():
+        right.axvline(count, color=layers.task_colour(model), linewidth=0.9, linestyle=":")
+    counts = [f"{labelling.label_of(model)} {count:.3g}" for model, count in needed.items()]
+    counts = ", ".join(counts) or "no task gains"
+    note = f"Layers to 95 % of the gain, mean over replicates: {counts}."
     why = "in which more layers gain nothing"
     return style.captioned(
-        figure, table, enough, left_out(table, OF_GAIN, complete, "complete", why)
+        figure, table, note, left_out(table, OF_GAIN, complete, "complete", why)
     )
+
+
+def _layers_needed(rows: pd.DataFrame, is_complete: pd.Series) -> pd.DataFrame:
+    """Average the number of layers to SHARE of the gain over replicates, as rows of panel
+    `layers_to_95pct`."""
+    curves = rows.set_index("position").groupby(RUN, sort=False)["value"]
+    counts = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
+    runs = rows[is_complete]
+    # No blocks: the jackknife of a number of layers, which jumps, is too wide.
+    values = counts[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index)
+    return means(runs, "layers_to_95pct", values.to_frame("value"), (0, runs["layers"]))
