@@ -218,7 +218,7 @@ def _extract_batch(
 
 
 def _unpadded(model, index, batch: list[int]) -> dict[str, torch.Tensor]:
-    at = places(index["example_offsets"], batch)
+    at = token_positions(index["example_offsets"], batch)
     return model_inputs(
         model.device, input_ids=index["token_ids"][at], token_type_ids=index["segment"][at]
     )
@@ -275,7 +275,7 @@ def padded_attention(
         yield found
 
 
-def places(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
+def token_positions(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
     """Compute the positions [examples, tokens] of examples of one length, given where each example
     begins."""
     return offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from bertshift.activations.extract import equal_lengths, model_inputs, places
+from bertshift.activations.extract import equal_lengths, model_inputs, token_positions
 from bertshift.activations.store import Activations
 from bertshift.models.attention import Record, active, editable
 from bertshift.models.layers import Layers
@@ -24,7 +24,7 @@ class Rerun:
         self.batches: list[tuple[list[int], np.ndarray, Layers]] = []
         with torch.inference_mode(), editable(model):
             for batch in equal_lengths(activations.lengths):
-                at = places(activations.offsets, batch)
+                at = token_positions(activations.offsets, batch)
                 ids, segments = activations.token_ids[at], activations.segment[at]
                 layers = Layers(
                     model, **model_inputs(model.device, input_ids=ids, token_type_ids=segments)
