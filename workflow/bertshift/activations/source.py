@@ -54,8 +54,8 @@ class Source:
         }
 
     def written(self, path: Path) -> Activations:
-        """Extract the states into `path`. An existing file is deleted first, so that the disk never
-        holds two."""
+        """Extract the states into `path`. An existing file is deleted first: the disk never holds
+        two."""
         path.unlink(missing_ok=True)
         rows = list(read_jsonl(self.stimuli))
         dump(self.folder, {path: rows}, self.max_length, attention=False, precision="float16")
