@@ -26,7 +26,8 @@ def examples(before: Path, after: Path, rows: Sequence[dict], number: int, longe
     on two lines), whether it is cut, its tokens, layers and heads, and the maps "before" and
     "after", as of `packed`. Raises UserError where there are no rows.
     """
-    tokenizer, model = load_tokenizer(after), load_encoder(after)
+    tokenizer = load_tokenizer(after)
+    model = load_encoder(after)
     lengths = np.diff(encode(tokenizer, rows, sys.maxsize)["example_offsets"])
     numbers = chosen(lengths, number, longest)
     rows = [rows[number] for number in numbers]

@@ -174,7 +174,8 @@ def extract(
     index = encode(tokenizer, rows, max_length)
     if tokens:
         index[KEPT] = tokens(is_special_or_first(index["special"], index["example_offsets"]))
-    layers, width = model.config.num_hidden_layers, model.config.hidden_size
+    layers = model.config.num_hidden_layers
+    width = model.config.hidden_size
     heads = model.config.num_attention_heads if attention else 0
     batches = equal_lengths(np.diff(index["example_offsets"]), batch_tokens)
     done, shown = 0, time.monotonic()
@@ -214,7 +215,8 @@ def _write_batch(
 
 def _batch_inputs(model, index, batch: list[int]) -> dict[str, torch.Tensor]:
     positions = token_positions(index["example_offsets"], batch)
-    ids, segments = index["token_ids"][positions], index["segment"][positions]
+    ids = index["token_ids"][positions]
+    segments = index["segment"][positions]
     return model_inputs(model.device, input_ids=ids, token_type_ids=segments)
 
 
@@ -250,7 +252,8 @@ def padded_attention(
     """
     model = _prepare_model(model, pad_to)
     index = encode(tokenizer, rows, pad_to)
-    starts, ends = index["example_offsets"][:-1], index["example_offsets"][1:]
+    starts = index["example_offsets"][:-1]
+    ends = index["example_offsets"][1:]
     for first in range(0, len(rows), batch_size):
         batch = slice(first, first + batch_size)
         positions = starts[batch, None] + np.arange(pad_to)

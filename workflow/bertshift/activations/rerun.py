@@ -25,7 +25,8 @@ class Rerun:
         with torch.inference_mode(), editable(model):
             for batch in equal_lengths(activations.lengths):
                 positions = token_positions(activations.offsets, batch)
-                ids, segments = activations.token_ids[positions], activations.segment[positions]
+                ids = activations.token_ids[positions]
+                segments = activations.segment[positions]
                 inputs = model_inputs(model.device, input_ids=ids, token_type_ids=segments)
                 layers = Layers(model, **inputs)
                 layers.first = None

@@ -29,7 +29,8 @@ def dump(
     attention, precision: as of `extract`; sample: the number of tokens, where only those of
     `sampled` are stored.
     """
-    model, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
+    model = load_encoder(folder).to(best_device())
+    tokenizer = load_tokenizer(folder)
     for out, rows in stimuli.items():
         print(f"activations: {folder}, {out}: {len(rows)} inputs", file=sys.stderr, flush=True)
         tokens = partial(sampled, count=sample, stimuli=out.parent.name) if sample else None

@@ -79,7 +79,8 @@ class Maps(Sequence):
     """
 
     def __init__(self, flat: np.ndarray, map_offsets: np.ndarray, lengths: np.ndarray):
-        self.flat, self.lengths = flat, lengths
+        self.flat = flat
+        self.lengths = lengths
         self.heads = len(flat) // int(map_offsets[-1])
         self._starts = map_offsets * self.heads
 
@@ -213,10 +214,8 @@ class Activations:
             raise UserError(f"{self.path} has no {name}: its layers are 0 to {self.layers}.")
         with open(self.path, "rb") as file:
             file.seek(self._starts[name])
-            if np.lib.format.read_magic(file) == (1, 0):
-                shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-            else:
-                shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(file)
+            np.lib.format.read_magic(file)  # numpy writes arrays without fields as version 1.0
+            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
             start = file.tell()
         return np.memmap(self.path, dtype, "r", start, shape, "F" if is_fortran else "C")
 
@@ -252,7 +251,8 @@ class _Member:
     memory."""
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype):
-        self._file, self._dtype = file, dtype
+        self._file = file
+        self._dtype = dtype
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         self._start = file.tell()
@@ -278,9 +278,11 @@ class Writer:
         attention: list[_Member],
         heads: int,
     ):
-        self._offsets, self._map_starts = index["example_offsets"], index["map_offsets"] * heads
+        self._offsets = index["example_offsets"]
+        self._map_starts = index["map_offsets"] * heads
         self._kept = index.get(KEPT)
-        self._hidden, self._attention = hidden, attention
+        self._hidden = hidden
+        self._attention = attention
 
     def hidden(self, layer: int, example: int, values: np.ndarray) -> None:
         """Write an example's hidden states, values [length, d]; layer 0 is the embedding output.
@@ -288,7 +290,8 @@ class Writer:
         start = int(self._offsets[example])
         if self._kept is not None:
             first, last = np.searchsorted(self._kept, [start, start + len(values)])
-            values, start = values[self._kept[first:last] - start], int(first)
+            values = values[self._kept[first:last] - start]
+            start = int(first)
         if len(values):
             self._hidden[layer].put(start, values)
 

@@ -57,14 +57,7 @@ def compare(
     `annotation`); folders: the model folder behind each activation file. Kinds that no example has
     are reported on stderr. Raises UserError where annotations are of other inputs.
     """
-    return frame(_rows(pairs, annotations, folders), extra=("token", "annotation"))
-
-
-def _rows(
-    pairs: list[Pair],
-    annotations: Mapping[str, tuple[Sequence[Mapping], str]],
-    folders: Mapping[Path, Path],
-) -> Iterator[dict]:
+    rows = []
     done = set()
     for pair, model, reference in opened("attention_to", pairs):
         texts, annotation = annotations[pair.stimuli]
@@ -78,11 +71,13 @@ def _rows(
             (pair.keys, model),
             (_name_reference(pair.keys), reference),
         ):
-            if activations.path not in done:
-                done.add(activations.path)
-                encoder = load_encoder(folders[activations.path])
-                for row in _model_rows(activations, encoder, tokens):
-                    yield keys | {"annotation": annotation} | row
+            if activations.path in done:
+                continue
+            done.add(activations.path)
+            keys = keys | {"annotation": annotation}
+            encoder = load_encoder(folders[activations.path])
+            rows += [keys | row for row in _model_rows(activations, encoder, tokens)]
+    return frame(rows, extra=("token", "annotation"))
 
 
 def _name_reference(keys: Mapping) -> dict:

@@ -44,7 +44,8 @@ def debiased(moments: Moments) -> float:
     X and Y, so it is at times below 0. NaN, as 0 / 0, where the estimate of a model with itself is
     0 up to rounding: all tokens but one are equal, or all are equally far apart. Raises UserError
     below 4 tokens."""
-    xx, yy = moments.xx, moments.yy
+    xx = moments.xx
+    yy = moments.yy
     x_squares, y_squares = moments.squares()
     hsic_x = hsic(xx, x_squares, x_squares)
     hsic_y = hsic(yy, y_squares, y_squares)

@@ -37,7 +37,8 @@ def compare(
     Sums are in float64; nothing is stored. Raises UserError where layers or heads differ, or
     pad_to is beyond a model's positions.
     """
-    layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
+    layers = model.config.num_hidden_layers
+    heads = model.config.num_attention_heads
     ref_layers = reference.config.num_hidden_layers
     ref_heads = reference.config.num_attention_heads
     if (layers, heads) != (ref_layers, ref_heads):
@@ -92,6 +93,7 @@ def compare_saved(
                 f"{folder} and {reference} cut the inputs into other tokens: name a reference with"
                 " the model's own tokenizer."
             )
-        model, reference_model = load_encoder(Path(folder)), load_encoder(Path(reference))
+        model = load_encoder(Path(folder))
+        reference_model = load_encoder(Path(reference))
         tables.append(compare(model, reference_model, tokenizer, rows, keys, pad_to))
     return pd.concat(tables, ignore_index=True)

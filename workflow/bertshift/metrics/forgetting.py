@@ -83,7 +83,8 @@ def losses(
     The embeddings come first. mask: the token that hides them; None for a decoder, which predicts
     each token from those before it.
     """
-    offsets, words = index["example_offsets"], index["token_ids"].astype(np.int64)
+    offsets = index["example_offsets"]
+    words = index["token_ids"].astype(np.int64)
     shown = words.copy()
     if mask is not None:
         shown[positions] = mask
@@ -139,12 +140,14 @@ def unigram_losses(
     (Witten and Bell 1991). counts: c [V] of another corpus. Without it, c counts the content
     tokens of all inputs except the one that the word is in.
     """
-    words, content = index["token_ids"], ~index["special"]
+    words = index["token_ids"]
+    content = ~index["special"]
     if counts is not None:
         kinds = np.count_nonzero(counts)
         return -np.log((counts[words[positions]] + kinds / vocabulary) / (counts.sum() + kinds))
     counts = np.bincount(words[content], minlength=vocabulary)
-    total, kinds = counts.sum(), np.count_nonzero(counts)
+    total = counts.sum()
+    kinds = np.count_nonzero(counts)
     losses_of_inputs = []
     for start, end in pairwise(index["example_offsets"]):
         content_words = words[start:end][content[start:end]]

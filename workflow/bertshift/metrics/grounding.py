@@ -94,7 +94,8 @@ def _block_rows(runs, files, behaviours, stimuli, tokens) -> Iterator[dict]:
     """Yield the rows of all pairs of runs of one pretraining run."""
     activations = [Activations(file) for file in files]
     for (a, b), layer_distances in distances(activations, stimuli, tokens).items():
-        run, reference = runs[a], runs[b]
+        run = runs[a]
+        reference = runs[b]
         keys = {
             "metric": "grounding",
             "model": run["model"],
@@ -123,7 +124,9 @@ class _Layer:
     def __init__(
         self, activations: Activations, layer: int, content: np.ndarray, drawn: np.ndarray
     ):
-        self.activations, self.layer, self.content = activations, layer, content
+        self.activations = activations
+        self.layer = layer
+        self.content = content
         self.representation = Representation(CenteredStates(activations.hidden(layer), drawn))
 
     @property
@@ -159,7 +162,8 @@ def distances(
     of a run is decomposed once for all pairs; memory holds one layer of every run. Raises
     UserError where tokens are too few for SVCCA.
     """
-    special, offsets = runs[0].special, runs[0].offsets
+    special = runs[0].special
+    offsets = runs[0].offsets
     is_excluded = is_special_or_first(special, offsets)
     content = two_samples(is_excluded, tokens["rsa"], stimuli)["content"]
     drawn = sample_tokens(special, tokens["svcca"], "svcca", stimuli)
@@ -178,7 +182,8 @@ def distances(
             if depth > runs[shallow].layers:
                 continue
             deep_depth = matching_layer(depth, runs[shallow].layers, runs[deep].layers)
-            x_key, y_key = (shallow, depth), (deep, deep_depth)
+            x_key = (shallow, depth)
+            y_key = (deep, deep_depth)
             for run, layer in (x_key, y_key):
                 if (run, layer) not in layers:
                     layers[run, layer] = _Layer(runs[run], layer, content, drawn)
@@ -221,7 +226,8 @@ class Behaviour:
     [examples] numbers of a regression, in float64; and its headline `score`."""
 
     def __init__(self, outputs: np.ndarray, score: float):
-        self.outputs, self.score = np.asarray(outputs, np.float64), score
+        self.outputs = np.asarray(outputs, np.float64)
+        self.score = score
 
 
 def behaviour(
@@ -235,7 +241,8 @@ def behaviour(
     """
     loaded_task = load_task(task, sidecar)
     examples = sample(rows, task.get("max_dev"), task["dataset"], "dev")
-    model, tokenizer = load_task_model(folder).to(best_device()), load_tokenizer(folder)
+    model = load_task_model(folder).to(best_device())
+    tokenizer = load_tokenizer(folder)
     encoded = loaded_task.encode(examples, tokenizer)
     logits = torch.stack(predict_logits(model, encoded, tokenizer.pad_token_id)).double()
     is_regression = loaded_task.labels is None
@@ -246,7 +253,8 @@ def behaviour(
 def differences(run: Behaviour, reference: Behaviour) -> dict[str, float]:
     """Measure how differently two runs behave on the same examples: `predictions`, `score` and
     `outputs`; n counts the examples."""
-    p, q = run.outputs, reference.outputs
+    p = run.outputs
+    q = reference.outputs
     if p.ndim == 1:
         predictions = np.nan
         outputs = np.abs(p - q).mean()

@@ -48,7 +48,8 @@ class CenteredStates:
         rows = scaled(x)
         mean = rows.mean(axis=0)
         rows -= mean  # centred here and by `mean` again, as a large mean has large rounding
-        spread, size = np.vdot(rows, rows), len(x) * (mean @ mean)
+        spread = np.vdot(rows, rows)
+        size = len(x) * (mean @ mean)
         if not differ(spread, size, x.dtype):
             raise UserError(
                 "Hidden states do not vary between tokens, so no measure is defined: check the"
@@ -162,7 +163,8 @@ class Scatter:
         """Calculate X'Y of the rows outside a block, about their own means. There must be some
         such rows."""
         rest = self.total - self.blocks[block]
-        x_sum, y_sum = self.x.block_sums[block], self.y.block_sums[block]
+        x_sum = self.x.block_sums[block]
+        y_sum = self.y.block_sums[block]
         # rest - outer(x_sum, y_sum) / count, in place.
         return dger(-1 / self.x.counts_without[block], y_sum, x_sum, a=rest.T, overwrite_a=True).T
 
@@ -293,7 +295,8 @@ class Comparison:
         rows = x.blocks[block]
 
         def squares() -> tuple[np.ndarray, np.ndarray]:
-            x_squares, y_squares = x.squares_without[:, block], y.squares_without[:, block]
+            x_squares = x.squares_without[:, block]
+            y_squares = y.squares_without[:, block]
             return np.delete(x_squares, rows), np.delete(y_squares, rows)
 
         return Moments(
@@ -330,7 +333,8 @@ def token_classes(activations: Activations) -> dict[str, np.ndarray]:
     Classes: all; content, without special and first tokens; cls, the first tokens; sep, the other
     special ones.
     """
-    special, offsets = activations.special, activations.offsets
+    special = activations.special
+    offsets = activations.offsets
     first = is_special_or_first(np.zeros_like(special), offsets)
     return {
         "all": np.ones_like(special),

@@ -50,7 +50,8 @@ def inner_products(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.nda
     """Compute <K_i, K_j> [k, k] of k layers' states for the same n tokens, and the part of it
     [blocks, k, k] that is due to pairs of tokens with one or both in a block. Widths may differ.
     """
-    tokens, count = len(layers[0]), len(layers)
+    tokens = len(layers[0])
+    count = len(layers)
     parts = [slice(first, min(first + BLOCK, tokens)) for first in range(0, tokens, BLOCK)]
     blocks = layers[0].blocks or [slice(0, tokens)]
     total = np.zeros((count, count))
@@ -135,7 +136,8 @@ def _debiased_cka(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
 
     products: <K_i, K_j> [k, k]; squares: squared lengths [k, n] of the centred states.
     """
-    n, totals = squares.shape[1], squares.sum(axis=1)
+    n = squares.shape[1]
+    totals = squares.sum(axis=1)
     hsic = (
         products
         - n / (n - 2) * (squares @ squares.T)

@@ -57,7 +57,8 @@ def _rows(pairs: list[Pair], folders: Mapping[Path, Path]) -> Iterator[dict]:
         rerun = Rerun(load_encoder(folders[model.path]), model)
         reference_rerun = Rerun(load_encoder(folders[reference.path]), reference)
         for layer in range(1, model.layers + 1):
-            after, before = model.attention(layer), reference.attention(layer)
+            after = model.attention(layer)
+            before = reference.attention(layer)
             changes = {
                 (variant, measure): np.empty((model.examples, after.heads))
                 for variant in ("total", "own", "inherited")

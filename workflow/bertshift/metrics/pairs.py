@@ -97,7 +97,8 @@ def opened(metric: str, pairs: list[Pair]) -> Iterator[tuple[Pair, Activations, 
             file=sys.stderr,
             flush=True,
         )
-        model, reference = Activations(pair.model), Activations(pair.reference)
+        model = Activations(pair.model)
+        reference = Activations(pair.reference)
         check_same_tokens(model, reference)
         yield pair, model, reference
 
@@ -198,7 +199,8 @@ def head_rows(
 def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Activations) -> None:
     """Raise UserError where the two models differ in layers or heads: maps are compared head by
     head."""
-    heads, ref_heads = model.attention(1).heads, reference.attention(1).heads
+    heads = model.attention(1).heads
+    ref_heads = reference.attention(1).heads
     if (model.layers, heads) != (reference.layers, ref_heads):
         raise UserError(
             f"{pair.model} has {model.layers} layers x {heads} heads and {pair.reference}"

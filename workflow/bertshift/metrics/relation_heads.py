@@ -72,35 +72,6 @@ COLUMNS = [
 Pairs = tuple[np.ndarray, np.ndarray]  # queries and keys, positions within a sentence
 
 
-def _fe_to_lu(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    return np.repeat(arguments, len(predicate)), np.tile(predicate, len(arguments))
-
-
-def _lu_to_fe(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    return _fe_to_lu(predicate, arguments, token_ids)
-
-
-def _both(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    queries, keys = _fe_to_lu(arguments, predicate, token_ids)
-    return np.append(queries, keys), np.append(keys, queries)
-
-
-def _zip(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    count = min(len(arguments), len(predicate))
-    # The first position of the same piece as at each position.
-    first = np.argmax(token_ids[:, None] == token_ids, axis=0)
-    return first[arguments[:count]], first[predicate[:count]]
-
-
-READINGS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Pairs]] = {
-    "max_fe_to_lu": _fe_to_lu,
-    "max_lu_to_fe": _lu_to_fe,
-    "max_both": _both,
-    "code_zip": _zip,
-}
-HEADLINE = next(iter(READINGS))
-
-
 @dataclass(frozen=True)
 class Sentence:
     """An example of an activation file: its index there, and the pieces of its arguments and
@@ -110,6 +81,38 @@ class Sentence:
     arguments: np.ndarray
     predicate: np.ndarray
     token_ids: np.ndarray
+
+
+def _pair_fe_to_lu(sentence: Sentence) -> Pairs:
+    queries = np.repeat(sentence.arguments, len(sentence.predicate))
+    keys = np.tile(sentence.predicate, len(sentence.arguments))
+    return queries, keys
+
+
+def _pair_lu_to_fe(sentence: Sentence) -> Pairs:
+    keys, queries = _pair_fe_to_lu(sentence)
+    return queries, keys
+
+
+def _pair_all(sentence: Sentence) -> Pairs:
+    queries, keys = _pair_fe_to_lu(sentence)
+    return np.append(queries, keys), np.append(keys, queries)
+
+
+def _zip_pieces(sentence: Sentence) -> Pairs:
+    count = min(len(sentence.arguments), len(sentence.predicate))
+    # The first position of the same piece as at each position.
+    first = np.argmax(sentence.token_ids[:, None] == sentence.token_ids, axis=0)
+    return first[sentence.arguments[:count]], first[sentence.predicate[:count]]
+
+
+READINGS: dict[str, Callable[[Sentence], Pairs]] = {
+    "max_fe_to_lu": _pair_fe_to_lu,
+    "max_lu_to_fe": _pair_lu_to_fe,
+    "max_both": _pair_all,
+    "code_zip": _zip_pieces,
+}
+HEADLINE = "max_fe_to_lu"
 
 
 @dataclass(frozen=True)
@@ -166,13 +169,11 @@ def group_pairs(group: Sequence[Sentence], reading: str) -> list[SentencePairs]:
     length = len(group[0].token_ids)
     related = np.zeros((len(group), length, length), bool)
     for number, sentence in enumerate(group):
-        queries, keys = _both(sentence.arguments, sentence.predicate, sentence.token_ids)
+        queries, keys = _pair_all(sentence)
         related[number, queries, keys] = True
     pairs = []
     for number, sentence in enumerate(group):
-        queries, keys = READINGS[reading](
-            sentence.arguments, sentence.predicate, sentence.token_ids
-        )
+        queries, keys = READINGS[reading](sentence)
         is_substitute = ~related[:, queries, keys].any(axis=1)
         is_substitute[number] = False
         substitutes = np.flatnonzero(is_substitute)

@@ -151,7 +151,8 @@ def rsa(x: np.ndarray, y: np.ndarray) -> float:
     if len(x) != len(y):
         raise UserError(f"x holds {len(x)} tokens and y {len(y)}; give states of the same tokens.")
     _check_count(len(x))
-    u, v = similarity_rows(x, "x"), similarity_rows(y, "y")
+    u = similarity_rows(x, "x")
+    v = similarity_rows(y, "y")
     value = float(correlations(u, v, own_sums(u), own_sums(v))[0])
     if np.isnan(value):
         raise UserError("All tokens are equally similar to each other, so RSA is undefined.")
@@ -179,7 +180,8 @@ def _rows(pairs: list[Pair], tokens: int) -> Iterator[dict]:
             _check_count(len(positions))
             blocks = token_blocks(model.offsets, positions)
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
-                x, y = model.states(layer, positions), reference.states(ref_layer, positions)
+                x = model.states(layer, positions)
+                y = reference.states(ref_layer, positions)
                 v = similarity_rows(y, f"hidden layer {ref_layer} in {pair.reference}")
                 key = (pair.reference, pair.stimuli, variant, ref_layer)
                 if key not in reference_sums:

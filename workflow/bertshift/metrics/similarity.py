@@ -80,7 +80,8 @@ def rows(comparison: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[
     else all.
     """
     x, y = comparison.moments.principal()
-    k_x, k_y = x.count_for(SHARE), y.count_for(SHARE)
+    k_x = x.count_for(SHARE)
+    k_y = y.count_for(SHARE)
     measure = partial(distances, k_x=k_x, k_y=k_y)
     nulls = [measure(_permute_reference(comparison, order)) for order in orders]
     for variant, value, jackknife in comparison.measure(measure):
@@ -100,7 +101,8 @@ def rows(comparison: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[
 
 def _permute_reference(comparison: Comparison, order: np.ndarray) -> Moments:
     """Calculate the moments with the reference's tokens in another order."""
-    x, y = comparison.model.states, comparison.reference.states
+    x = comparison.model.states
+    y = comparison.reference.states
     xy = scatter(x, y.permuted(order))
     return replace(comparison.moments, xy=xy, squares=lambda: (x.squares, y.squares[order]))
 

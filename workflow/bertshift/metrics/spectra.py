@@ -58,13 +58,11 @@ def left_vectors(weights: np.ndarray) -> np.ndarray:
     return linalg.svd(weights, full_matrices=False, check_finite=False)[0]
 
 
-def intruders(
-    new: np.ndarray, old: np.ndarray, leading: int = LEADING, cosine: float = COSINE
-) -> int:
-    """Count the intruder dimensions: those of the `leading` first columns of `new` that have no
-    |cosine| above this with any column of `old`. Both have orthonormal columns [out, n]."""
-    cosines = np.abs(old.T @ new[:, :leading])
-    return int((cosines.max(axis=0) <= cosine).sum())
+def intruders(new: np.ndarray, old: np.ndarray) -> int:
+    """Count the intruder dimensions: those of the LEADING first columns of `new` that have no
+    |cosine| above COSINE with any column of `old`. Both have orthonormal columns [out, n]."""
+    cosines = np.abs(old.T @ new[:, :LEADING])
+    return int((cosines.max(axis=0) <= COSINE).sum())
 
 
 def matrix_rows(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -> Iterator[dict]:

@@ -57,10 +57,10 @@ def _whitened_correlations(product: np.ndarray) -> np.ndarray:
     return np.sqrt(np.clip(squares, 0.0, 1.0))
 
 
-def google_mean(rho: np.ndarray, share: float = 0.98) -> float:
-    """Average the leading correlations that sum to `share` of all, as google/svcca reports it
-    (biased up)."""
-    k = int(np.searchsorted(np.cumsum(rho), share * rho.sum())) + 1
+def google_mean(rho: np.ndarray) -> float:
+    """Average the leading correlations that sum to 98 % of all, as google/svcca reports it (biased
+    up)."""
+    k = int(np.searchsorted(np.cumsum(rho), 0.98 * rho.sum())) + 1
     return float(rho[:k].mean())
 
 
@@ -73,7 +73,8 @@ def null_distance(n: int, k_x: int, k_y: int) -> float:
     a, b = sorted((k_x / (n - 1), k_y / (n - 1)))
     least = np.sqrt(a * (1 - b)) - np.sqrt(b * (1 - a))
     most = np.sqrt(a * (1 - b)) + np.sqrt(b * (1 - a))
-    centre, radius = (most**2 + least**2) / 2, (most**2 - least**2) / 2
+    centre = (most**2 + least**2) / 2
+    radius = (most**2 - least**2) / 2
     angle = (np.arange(4096) + 0.5) * np.pi / 4096
     square = centre + radius * np.cos(angle)
     weight = np.sin(angle) ** 2 / (square * (1 - square))
@@ -106,7 +107,8 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
     if not comparable(moments, k_x, k_y):
         return {}
     x, y = moments.principal()
-    full_x, full_y = len(x.variances), len(y.variances)
+    full_x = len(x.variances)
+    full_y = len(y.variances)
     has_full = can_be_apart(moments.tokens, full_x, full_y)
     most_x, most_y = (full_x, full_y) if has_full else (k_x, k_y)
     product = x.whitening(most_x).T @ moments.xy @ y.whitening(most_y)
@@ -139,7 +141,8 @@ def rows(comparison: Comparison) -> Iterator[dict]:
     """
     moments = comparison.moments
     x, y = moments.principal()
-    k_x, k_y = x.count_for(SHARE), y.count_for(SHARE)
+    k_x = x.count_for(SHARE)
+    k_y = y.count_for(SHARE)
     if not comparable(moments, k_x, k_y):
         raise UserError(
             f"SVCCA of {moments.tokens} tokens is degenerate at width {moments.width}, where it"
@@ -150,7 +153,8 @@ def rows(comparison: Comparison) -> Iterator[dict]:
     measured = comparison.measure(partial(distances, k_x=k_x, k_y=k_y))
     for variant, value, jackknife in measured:
         if variant == "cca_full":
-            k_model, k_reference = len(x.variances), len(y.variances)
+            k_model = len(x.variances)
+            k_reference = len(y.variances)
         else:
             k_model, k_reference = k_x, k_y
         row = {

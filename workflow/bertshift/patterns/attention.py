@@ -38,7 +38,8 @@ def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Atte
     """Yield the maps of every row once, the longest row first. Raises UserError as `extract`
     does."""
     done, shown = 0, time.monotonic()
-    model, tokenizer = load_encoder(folder), load_tokenizer(folder)
+    model = load_encoder(folder)
+    tokenizer = load_tokenizer(folder)
     for batch, index, maps in unpadded_attention(model, tokenizer, rows, max_length):
         for number, input_maps in zip(batch, maps, strict=True):
             start, end = index["example_offsets"][number : number + 2]

@@ -51,7 +51,8 @@ class PatternClassifier(nn.Module):
 
     def __init__(self, size: int, widths: Sequence[int], generator: torch.Generator | None = None):
         super().__init__()
-        self.size, self.widths = size, tuple(widths)
+        self.size = size
+        self.widths = tuple(widths)
         channels = [1]
         for width in self.widths:
             channels += [width, width]
@@ -90,7 +91,8 @@ def fit(
         [resample(torch.from_numpy(weights)[None], settings.size) for weights in maps]
     )
     labels = np.array([CLASSES.index(label) for label in sheet["label"]])
-    folds = folds_of(sheet["task"] + " " + sheet["example"].astype(str), settings.folds)
+    input_names = sheet["task"] + " " + sheet["example"].astype(str)
+    folds = folds_of(input_names, settings.folds)
     cross_validated = cross_validate(inputs, labels, folds, settings)
     net = train(inputs, labels, settings, "all")
     names = np.array(CLASSES)
@@ -112,7 +114,8 @@ def train(
     device = _device()
     generator = torch.Generator().manual_seed(seed_from("patterns classifier", name))
     net = PatternClassifier(settings.size, settings.widths, generator)
-    net.mean, net.deviation = inputs.mean(), inputs.std()
+    net.mean = inputs.mean()
+    net.deviation = inputs.std()
     net.to(device)
     inputs, gold = inputs.to(device), torch.from_numpy(labels).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate)
@@ -131,10 +134,8 @@ def train(
 def probabilities(net: PatternClassifier, maps: Tensor) -> np.ndarray:
     """Predict each class's probability for [n, L, L] maps, on the device of `net`, -> [n, classes]
     float64."""
-    parts = [
-        net(resample(part, net.size)).double().softmax(-1)
-        for part in maps.split(AT_ONCE[maps.device.type])
-    ]
+    batches = maps.split(AT_ONCE[maps.device.type])
+    parts = [net(resample(batch, net.size)).double().softmax(-1) for batch in batches]
     return torch.cat(parts).cpu().numpy()
 
 
@@ -167,7 +168,8 @@ def cross_validate(
 @torch.inference_mode()
 def predict(net: PatternClassifier, inputs: Tensor) -> np.ndarray:
     """Classify each resampled map: [n] classes."""
-    parts = [net(part).argmax(-1) for part in inputs.split(AT_ONCE[inputs.device.type])]
+    batches = inputs.split(AT_ONCE[inputs.device.type])
+    parts = [net(batch).argmax(-1) for batch in batches]
     return torch.cat(parts).cpu().numpy()
 
 

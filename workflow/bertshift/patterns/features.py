@@ -50,7 +50,8 @@ def _linear_weights(special: np.ndarray, segment: np.ndarray) -> tuple[np.ndarra
     queries = content / max(content.sum(), 1)
     position = np.arange(len(special))
     in_band = abs(position[:, None] - position) <= BAND
-    weights, offsets = np.zeros((2, *in_band.shape)), np.zeros(2)
+    weights = np.zeros((2, *in_band.shape))
+    offsets = np.zeros(2)
     weights[0] = queries[:, None] * in_band
     if len(np.unique(segment[content])) > 1:
         same_segment = (segment[:, None] == segment) & content
@@ -83,7 +84,8 @@ def _floors(lengths: np.ndarray, causal: np.ndarray | bool) -> tuple[np.ndarray,
     Query i of a decoder gives 1/i to each of i tokens, so that column j has the mean (1/j + ... +
     1/L) / L.
     """
-    harmonic = np.append(0, np.cumsum(1 / np.arange(1, lengths.max() + 1)))[lengths]
+    reciprocals = 1 / np.arange(1, lengths.max() + 1)
+    harmonic = np.append(0, np.cumsum(reciprocals))[lengths]
     causal_v = np.where(lengths < COLUMNS_COUNTED, 1, (3 * harmonic - 2.5) / lengths)
     causal_d = 2 * (harmonic - 1) / np.maximum(lengths - 1, 1)
     uniform = OVER_UNIFORM * COLUMNS_COUNTED / lengths

@@ -74,7 +74,8 @@ def _read_row(row: dict, maps: dict[int, dict], where: str) -> tuple[int, str, s
         raise UserError(
             f"{where}: {', '.join(FEATURES)} must stay the numbers that they are in the sheet."
         ) from None
-    differences = np.abs(features - np.array([expected[feature] for feature in FEATURES]))
+    expected_features = np.array([expected[feature] for feature in FEATURES])
+    differences = np.abs(features - expected_features)
     is_same_map = all(row[key] == str(expected[key]) for key in PLACE)
     if not is_same_map or not (differences <= MOVED).all():
         raise UserError(

@@ -58,7 +58,8 @@ def _draw_page(
 
 
 def _draw_map(axes, left: float, top: float, weights: np.ndarray, special: np.ndarray) -> None:
-    right, bottom = left + SIDE, top + SIDE
+    right = left + SIDE
+    bottom = top + SIDE
     axes.imshow(
         weights,
         CMAP,
@@ -67,7 +68,8 @@ def _draw_map(axes, left: float, top: float, weights: np.ndarray, special: np.nd
         aspect="auto",
         interpolation="nearest",
     )
-    frame_x, frame_y = [left, right, right, left, left], [top, top, bottom, bottom, top]
+    frame_x = [left, right, right, left, left]
+    frame_y = [top, top, bottom, bottom, top]
     axes.plot(frame_x, frame_y, color="#888888", linewidth=0.5)
     ticks = (special + 0.5) * SIDE / len(weights)
     axes.plot(left + ticks, np.full_like(ticks, bottom), "|", color="black", markersize=4)

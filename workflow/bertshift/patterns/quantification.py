@@ -17,7 +17,9 @@ def confusion(gold: np.ndarray, answers: np.ndarray, classes: int) -> np.ndarray
 def f1(counts: np.ndarray) -> tuple[np.ndarray, float, float]:
     """Compute F1 from confusion counts: of each class (NaN where it is neither label nor answer),
     their mean (macro), and their mean weighted by labels."""
-    labels, answers, right = counts.sum(1), counts.sum(0), np.diag(counts)
+    labels = counts.sum(1)
+    answers = counts.sum(0)
+    right = np.diag(counts)
     with np.errstate(invalid="ignore"):
         scores = 2 * right / (labels + answers)
     weighted = np.nansum(scores * labels) / labels.sum()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bertshift.files import BLOCKS
 from bertshift.patterns.attention import Attended, attend
 from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.classifier import PatternClassifier, load, probabilities
@@ -63,7 +64,8 @@ def measure(
     of special tokens and of the first one.
     """
     net = load(classifier)
-    shown = int(np.random.default_rng(seed_from("patterns input", task)).integers(len(rows)))
+    generator = np.random.default_rng(seed_from("patterns input", task))
+    shown = int(generator.integers(len(rows)))
     shares, maps = [], []
     for number, (folder, (init, seed)) in enumerate(runs.items()):
         print(f"patterns: {folder}: {len(rows)} inputs", file=sys.stderr, flush=True)
@@ -74,7 +76,8 @@ def measure(
         shares.append(share_rows(answers, proposals, predictions).assign(**run))
         maps += [run | row for row in run_maps]
     share_table = pd.concat(shares, ignore_index=True).assign(metric="pattern_share")
-    share_table = share_table[[*COLUMNS, *JACKKNIFE_COLUMNS]].assign(**summary(predictions))
+    share_table = share_table[[*COLUMNS, *JACKKNIFE_COLUMNS]]
+    share_table = share_table.assign(**summary(predictions))
     map_table = pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS]
     return share_table, map_table
 
@@ -137,7 +140,7 @@ def share_rows(
     independent, so that the variances of both add up in the jackknife.
     """
     labelled = counts_by_input(predictions)
-    blocks = min(block_of(len(answers))[-1], block_of(len(labelled))[-1]) + 1
+    blocks = min(BLOCKS, len(answers), len(labelled))
     is_used = _mark_used(len(answers), blocks)
     classified = _compute_shares(is_used, answers)
     proposed = _compute_shares(is_used, proposals)
@@ -158,7 +161,8 @@ def share_rows(
             "n": len(answers),
             "maps": int(answers.sum()),
         }
-        tables.append(pd.concat([pd.DataFrame(columns), in_columns(shares[1:].T)], axis=1))
+        without = in_columns(shares[1:].T)
+        tables.append(pd.concat([pd.DataFrame(columns), without], axis=1))
     return pd.concat(tables, ignore_index=True)
 
 

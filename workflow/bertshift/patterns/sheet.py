@@ -38,7 +38,8 @@ def choose(
     quota[larger] += 1
     chosen = []
     for (name, layer), number in zip(strata, quota, strict=True):
-        model, inputs = models[name], rows[name]
+        model = models[name]
+        inputs = rows[name]
         runs = list(model["runs"].items())
         stratum_generator = np.random.default_rng(seed_from("patterns sheet", name, layer))
         drawn = stratum_generator.choice(len(inputs), number, replace=number > len(inputs))
@@ -124,7 +125,8 @@ def write_maps(path: Path, maps: Sequence[np.ndarray]) -> None:
 
 def read_maps(path: Path) -> list[np.ndarray]:
     with np.load(path) as stored:
-        flat, lengths = stored["flat"], stored["lengths"]
+        flat = stored["flat"]
+        lengths = stored["lengths"]
     ends = np.cumsum(lengths**2)
     parts = np.split(flat, ends[:-1])
     return [part.reshape(length, length) for part, length in zip(parts, lengths, strict=True)]

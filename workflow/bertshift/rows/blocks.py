@@ -125,10 +125,12 @@ def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "v
     BLOCKS] beside it. The same table gives the same bytes."""
     without = table.reindex(columns=JACKKNIFE_COLUMNS).to_numpy(np.float64)
     table = table.drop(columns=[*IN_MEMORY, "low", "high"], errors="ignore")
-    bounds, examples = ranges.ANY, np.nan
+    bounds = ranges.ANY
+    examples = np.nan
     if of == "value":
         ranges.check_declared(table, path)
-        bounds, examples = ranges.of(table).T, ranges.examples(table)
+        bounds = ranges.of(table).T
+        examples = ranges.examples(table)
     low, high = interval(table[of].to_numpy(np.float64), without, bounds, examples)
     position = table.columns.get_loc(of)
     table.insert(position + 1, "low", low)

@@ -87,7 +87,8 @@ class Estimate:
         tails = [
             distributions.t.sf(abs(errors), freedom) for _, freedom in self.variance_components
         ]
-        low, high = min(tails), max(tails)
+        low = min(tails)
+        high = max(tails)
         if high - low > EQUAL:  # else there is one component, or the value is far away
             start = max(low, TINY) * (1 - EQUAL)
             end = high * (1 + EQUAL)
@@ -161,16 +162,17 @@ def _combine(
     total = sum(variances)
     if has_runs and has_blocks:
         interval = BOTH
-        error = np.sqrt(np.maximum(total - rest, np.maximum(*variances)))
+        variance_of_mean = np.maximum(total - rest, np.maximum(*variances))
     else:
         interval = REPLICATES if has_runs else INPUTS
-        error = np.sqrt(total)
-    equal = np.full_like(total, 1 / len(variances))
-    shares = [
-        np.divide(variance, total, out=equal.copy(), where=total > 0) for variance in variances
-    ]
-    components = tuple(zip(shares, freedoms, strict=True))
-    return Estimate(mean, error, components, replicates, interval, bounds)
+        variance_of_mean = total
+    components = []
+    for variance, freedom in zip(variances, freedoms, strict=True):
+        share = np.full_like(total, 1 / len(variances))
+        np.divide(variance, total, out=share, where=total > 0)
+        components.append((share, freedom))
+    error = np.sqrt(variance_of_mean)
+    return Estimate(mean, error, tuple(components), replicates, interval, bounds)
 
 
 def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:
@@ -202,7 +204,8 @@ def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> n
         if not any(rest):
             return values.mean(0, keepdims=True)
         without_run.append(values[rest].mean(0))
-    return len(runs) * values.mean(0) - (len(runs) - 1) * np.stack(without_run)
+    count = len(runs)
+    return count * values.mean(0) - (count - 1) * np.stack(without_run)
 
 
 def _variance_of_mean(values: np.ndarray) -> np.ndarray:
@@ -213,6 +216,7 @@ def _variance_of_mean(values: np.ndarray) -> np.ndarray:
 def _rest_variance(blocks: np.ndarray) -> np.ndarray:
     """Compute MS_rest / (R B) of pseudo-values [R, B, ...]; 0 where R or B is below two."""
     runs, count = blocks.shape[:2]
-    rest = blocks - blocks.mean(0) - blocks.mean(1, keepdims=True) + blocks.mean((0, 1))
+    rest = blocks - blocks.mean(0)
+    rest = rest - blocks.mean(1, keepdims=True) + blocks.mean((0, 1))
     freedom = max((runs - 1) * (count - 1), 1)
     return (rest**2).sum((0, 1)) / freedom / (runs * count)

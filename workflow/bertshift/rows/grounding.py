@@ -91,16 +91,22 @@ def mantel(
     counted = [block for block in blocks if block.has_rho]
     if not counted:
         return Tracking(np.nan, np.nan, 0, 0, 0, 0)
-    sizes = [len(block.kinds) for block in counted]
-    pairs = [n * (n - 1) // 2 for n in sizes]
+    runs = [len(block.kinds) for block in counted]
+    pairs = [n * (n - 1) // 2 for n in runs]
     weights = np.array(pairs) / sum(pairs)
     orders_of_blocks = _list_orders(counted, keep_kinds, orders, name)
-    rho = sum(
-        weight * _correlate(*block.ranks, orders_of_block)
-        for weight, block, orders_of_block in zip(weights, counted, orders_of_blocks, strict=True)
-    )
+    rho = 0
+    for weight, block, block_orders in zip(weights, counted, orders_of_blocks, strict=True):
+        rho = rho + weight * _correlate(*block.ranks, block_orders)
     p = np.mean(rho >= rho[0] - EQUAL)
-    return Tracking(float(rho[0]), float(p), len(rho), sum(sizes), sum(pairs), len(sizes))
+    return Tracking(
+        rho=float(rho[0]),
+        p=float(p),
+        orders=len(rho),
+        runs=sum(runs),
+        pairs=sum(pairs),
+        blocks=len(counted),
+    )
 
 
 def _list_orders(
@@ -115,21 +121,27 @@ def _list_orders(
     A kind changes places with kinds that have runs of the same blocks and seeds, and a seed with
     seeds of its block that have runs of the same kinds. Each run then takes the place of a run.
     """
-    kinds = sorted({(None, kind) for block in blocks for kind in block.kinds})
-    seeds = sorted({(number, seed) for number, block in enumerate(blocks) for seed in block.seeds})
-    labels = kinds + seeds
+    kinds = sorted({kind for block in blocks for kind in block.kinds})
+    labels = [(None, kind) for kind in kinds]
+    for number, block in enumerate(blocks):
+        labels += [(number, seed) for seed in sorted(set(block.seeds))]
+    index = {label: i for i, label in enumerate(labels)}
     # The number of a run in its block, by kind and seed.
     run = np.full((len(labels), len(labels)), -1)
     kinds_and_seeds = []
     for number, block in enumerate(blocks):
-        kind = np.array([labels.index((None, name)) for name in block.kinds])
-        seed = np.array([labels.index((number, name)) for name in block.seeds])
-        run[kind, seed] = run[seed, kind] = np.arange(len(kind))
+        kind = np.array([index[None, kind] for kind in block.kinds])
+        seed = np.array([index[number, seed] for seed in block.seeds])
+        run[kind, seed] = np.arange(len(kind))
+        run[seed, kind] = np.arange(len(kind))
         kinds_and_seeds.append((kind, seed))
     # Labels with equal keys are exchangeable.
-    keys = [(number, *row) for (number, _), row in zip(labels, run >= 0, strict=True)]
-    if keep_kinds:
-        keys[: len(kinds)] = kinds
+    keys = []
+    for (number, label), has_run in zip(labels, run >= 0, strict=True):
+        if number is None and keep_kinds:
+            keys.append(label)
+        else:
+            keys.append((number, *has_run))
     rng = np.random.default_rng(seed_from("mantel", *name))
     permuted = _permute(_group_equal(keys), most, rng)
     return [run[permuted[:, kind], permuted[:, seed]] for kind, seed in kinds_and_seeds]
@@ -226,7 +238,8 @@ def _build_block(pairs: pd.DataFrame, behaviour: str) -> Block:
     first = pd.MultiIndex.from_frame(pairs[RUN])
     second = pd.MultiIndex.from_frame(pairs[REF_RUN], names=RUN)
     runs = first.union(second).unique().sort_values()
-    row, column = runs.get_indexer(first), runs.get_indexer(second)
+    row = runs.get_indexer(first)
+    column = runs.get_indexer(second)
     matrices = np.full((2, len(runs), len(runs)), np.nan)
     values = pairs[["value", behaviour]].to_numpy(float).T
     matrices[:, row, column] = values
@@ -236,7 +249,8 @@ def _build_block(pairs: pd.DataFrame, behaviour: str) -> Block:
         matrices = np.delete(np.delete(matrices, worst, axis=1), worst, axis=2)
         runs = runs.delete(worst)
     distance, difference = matrices
-    kinds, seeds = runs.get_level_values("model"), runs.get_level_values("seed")
+    kinds = runs.get_level_values("model")
+    seeds = runs.get_level_values("seed")
     return Block(distance, difference, list(kinds), list(seeds))
 
 

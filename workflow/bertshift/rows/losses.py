@@ -55,7 +55,8 @@ def thinned(losses: Sequence[float], points: int = POINTS) -> pd.DataFrame:
     losses = np.asarray(losses, dtype=np.float64)
     rows = min(points, len(losses))
     bounds = np.unique(np.linspace(0, len(losses), rows + 1).round().astype(int))
-    starts, steps = bounds[:-1], bounds[1:]
+    starts = bounds[:-1]
+    steps = bounds[1:]
     means = np.add.reduceat(losses, starts) / (steps - starts)
     smoothed = moving_average(losses)[steps - 1]
     return pd.DataFrame({"step": steps, "value": means, "smoothed": smoothed})

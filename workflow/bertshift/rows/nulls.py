@@ -41,7 +41,8 @@ RUN = ["init", "seed"]
 
 def null_of(name: str) -> str:
     """Name the null of this name, NOISE or MATCHED; empty for a model."""
-    return next((null for null in (NOISE, MATCHED) if null in Name.of(name).variants), "")
+    variants = Name.of(name).variants
+    return next((null for null in (NOISE, MATCHED) if null in variants), "")
 
 
 def model_of(name: str) -> str:
@@ -120,7 +121,8 @@ def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
     noise_values = np.stack([_average_draws(table, rows, index, numbers) for table in noise])
 
     # The row of the last layer of each row's curve.
-    last = rows[curve].assign(**rows.groupby(curve, sort=False)[layers].transform("max"))
+    last_layers = rows.groupby(curve, sort=False)[layers].transform("max")
+    last = rows[curve].assign(**last_layers)
     last["variant"] = rows["metric"].map(MATCHED_BY).fillna(rows["variant"])
     last_row = index.get_indexer(pd.MultiIndex.from_frame(last))
     has_last = last_row[:, None] >= 0  # a map of layers may lack it
@@ -128,7 +130,8 @@ def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
     last_noise = noise_values[:, last_row]
 
     # Interpolate between the neighbouring sizes that have the last layer's value between them.
-    brackets = (last_noise[:-1] - last_value) * (last_noise[1:] - last_value) <= 0
+    distances = last_noise - last_value
+    brackets = distances[:-1] * distances[1:] <= 0
     smaller = brackets.argmax(axis=0)[None]
     last_smaller = np.take_along_axis(last_noise, smaller, axis=0)[0]
     last_larger = np.take_along_axis(last_noise, smaller + 1, axis=0)[0]
@@ -141,7 +144,8 @@ def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
     is_null = rows["variant"].str.endswith("_null").to_numpy()
     matched_values[is_null] = values[is_null]
-    result = rows.assign(model=str(Name.of(rows["model"].iloc[0]).plus(MATCHED)))
+    name = Name.of(rows["model"].iloc[0]).plus(MATCHED)
+    result = rows.assign(model=str(name))
     result[numbers] = matched_values
     has_value = np.isfinite(result["value"])
     return result[has_value].drop(columns=["low", "high", "sd"], errors="ignore")

@@ -50,14 +50,16 @@ def failed(outcome: Mapping) -> bool:
         metric = "accuracy"
     # Scores are fractions of a few hundred examples: one that equals the bound may miss it by
     # rounding alone.
-    return outcome["scores"][metric] <= outcome["majority"].get(metric, 0.0) + MARGIN + 1e-9
+    majority = outcome["majority"].get(metric, 0.0)
+    return outcome["scores"][metric] <= majority + MARGIN + 1e-9
 
 
 def of_runs(inits: pd.Series, checkpoints: Mapping) -> dict[str, pd.Series]:
     """Make the columns `checkpoint` and `family` of rows of these pretraining runs; `checkpoints`
     as `models.source.origins` takes them."""
     origin_of_run = pd.DataFrame.from_dict(origins(checkpoints), orient="index")
-    return {key: inits.astype(str).map(column) for key, column in origin_of_run.items()}
+    runs = inits.astype(str)
+    return {key: runs.map(column) for key, column in origin_of_run.items()}
 
 
 def distinct(values: pd.Series) -> str:
@@ -186,7 +188,8 @@ def _describe_models(inputs: Inputs) -> str:
 def describe_training(scores: Sequence[str]) -> str:
     """Describe what fine-tunings were trained on, each set of rows once, from the scores.json of
     one run of each."""
-    return "; ".join(dict.fromkeys(read_json(run)["data"]["train"] for run in scores))
+    training = [read_json(run)["data"]["train"] for run in scores]
+    return "; ".join(dict.fromkeys(training))
 
 
 def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:

@@ -164,7 +164,8 @@ def check(table: pd.DataFrame) -> None:
     outside = (value < low - slack) | (value > high + slack)
     if outside.any():
         row = table[outside].iloc[0]
-        path, metric = row.get("table", "a table"), row.get("metric", "a measure")
+        path = row.get("table", "a table")
+        metric = row.get("metric", "a measure")
         raise UserError(
             f"{path}: {metric} is {row['value']:g}, which lies outside its range from"
             f" {row['floor']:g} to {row['ceiling']:g}; delete the table and run its rule again."
@@ -182,15 +183,18 @@ def reached(value, error, errors, bounds: Range | tuple[np.ndarray, np.ndarray])
     and stays what it is.
     """
     value, errors, error, low, high = _broadcast(value, errors, error, *bounds)
-    below, above = value - low, high - value
+    below = value - low
+    above = high - value
     step = errors * error
-    has_low, has_high = np.isfinite(low), np.isfinite(high)
+    has_low = np.isfinite(low)
+    has_high = np.isfinite(high)
     with np.errstate(all="ignore"):
         # The step on the scale without ends; 1 / inf is 0.
         scaled_step = step * (1 / below + 1 / above)
         linear = value + step
         clipped = np.clip(linear, np.minimum(low, value), np.maximum(high, value))
-        by_logit = low + (high - low) * expit(np.log(below) - np.log(above) + scaled_step)
+        logit = np.log(below) - np.log(above)
+        by_logit = low + (high - low) * expit(logit + scaled_step)
         by_log_above_low = low + below * np.exp(scaled_step)
         by_log_below_high = high - above * np.exp(-scaled_step)
     end = np.select(
@@ -206,15 +210,17 @@ def distance(value, error, other, bounds: Range) -> np.ndarray:
     infinite to an end of the range and beyond, unless `value` lies at an end or within one
     standard error of it."""
     value, other, error, low, high = _broadcast(value, other, error, *bounds)
-    below, above = value - low, high - value
-    is_linear = _is_at_end(value, error, low, high) | (np.isinf(low) & np.isinf(high))
+    below = value - low
+    above = high - value
+    has_no_end = np.isinf(low) & np.isinf(high)
+    is_linear = _is_at_end(value, error, low, high) | has_no_end
     with np.errstate(all="ignore"):
-        log_from_low = np.log(np.maximum(other - low, 0) / below)
-        log_from_high = np.log(np.maximum(high - other, 0) / above)
-        step = np.where(np.isfinite(low), log_from_low, 0.0)
-        step = step - np.where(np.isfinite(high), log_from_high, 0.0)
-        step = np.where(is_linear, other - value, step / (1 / below + 1 / above))
-        return step / error
+        from_low = np.log(np.maximum(other - low, 0) / below)
+        from_high = np.log(np.maximum(high - other, 0) / above)
+        scaled_step = np.where(np.isfinite(low), from_low, 0.0)
+        scaled_step = scaled_step - np.where(np.isfinite(high), from_high, 0.0)
+        step = scaled_step / (1 / below + 1 / above)
+        return np.where(is_linear, other - value, step) / error
 
 
 def least_error(value, examples, bounds: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -223,9 +229,11 @@ def least_error(value, examples, bounds: Range | tuple[np.ndarray, np.ndarray]) 
     NaN."""
     value, low, high = _broadcast(value, *bounds)
     width = high - low
-    at_end = np.minimum(value - low, high - value) <= AT_END * width
+    nearest = np.minimum(value - low, high - value)
+    at_end = nearest <= AT_END * width
     has_limit = at_end & np.isfinite(width) & np.isfinite(examples)
-    return np.where(has_limit, Z * width / (np.asarray(examples) + Z**2), 0.0)
+    error = Z * width / (np.asarray(examples) + Z**2)
+    return np.where(has_limit, error, 0.0)
 
 
 def _broadcast(*values) -> Sequence[np.ndarray]:

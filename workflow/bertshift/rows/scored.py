@@ -28,11 +28,14 @@ def score_of(name: str, predictions: pd.DataFrame, labels: Sequence[str] | None)
         return _score_answers(name, predictions)
     if "correct" in predictions:
         return _score_words(name, predictions)
-    gold, predicted = predictions["gold"], predictions["prediction"]
+    gold = predictions["gold"]
+    predicted = predictions["prediction"]
     if name in REGRESSION_SCORES:
         return REGRESSION_SCORES[name](gold, predicted)
     codes = {str(label): number for number, label in enumerate(labels)}
-    return scores.CLASS_SCORES[name](gold.astype(str).map(codes), predicted.astype(str).map(codes))
+    gold = gold.astype(str).map(codes)
+    predicted = predicted.astype(str).map(codes)
+    return scores.CLASS_SCORES[name](gold, predicted)
 
 
 def _score_answers(name: str, predictions: pd.DataFrame) -> float:
@@ -71,7 +74,8 @@ def read_scored(
 ) -> tuple[dict, pd.DataFrame]:
     """Read a run's scores.json and predictions.tsv. UserError where the predictions are not the
     ones scored."""
-    outcome, rows = read_json(scores), read_tsv(predictions)
+    outcome = read_json(scores)
+    rows = read_tsv(predictions)
     if outcome["scores"].keys() <= REGRESSION_SCORES.keys():
         # The file's ten digits, read as float32, are the number that the model gave. As float64
         # they are near it, which is not enough for a collapsed model: what varies in its
@@ -95,7 +99,10 @@ def without_blocks(
     """Score the examples outside each block: name -> [blocks] of `score_of`; empty for a single
     block, as nothing is left."""
     rests = [predictions.iloc[positions] for positions in outside(len(predictions))]
-    return {name: np.array([score_of(name, rest, labels) for rest in rests]) for name in names}
+    scores_without = {}
+    for name in names:
+        scores_without[name] = np.array([score_of(name, rest, labels) for rest in rests])
+    return scores_without
 
 
 def with_blocks(

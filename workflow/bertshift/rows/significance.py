@@ -22,8 +22,10 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
     before [examples], after [..., examples]: is the prediction right?
     """
-    lost, gained = (before & ~after).sum(-1), (~before & after).sum(-1)
-    return np.minimum(1, 2 * binom.cdf(np.minimum(lost, gained), lost + gained, 0.5))
+    lost = (before & ~after).sum(-1)
+    gained = (~before & after).sum(-1)
+    p = binom.cdf(np.minimum(lost, gained), lost + gained, 0.5)
+    return np.minimum(1, 2 * p)
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
@@ -115,11 +117,13 @@ def _confusion_matrix(means):
 
 def _matthews(means):
     confusion = _confusion_matrix(means)
-    gold, predicted = confusion.sum(-1), confusion.sum(-2)
+    gold = confusion.sum(-1)
+    predicted = confusion.sum(-2)
     right = np.trace(confusion, axis1=-2, axis2=-1)
     covariance = right - (gold * predicted).sum(-1)
-    variances = (1 - (gold**2).sum(-1)) * (1 - (predicted**2).sum(-1))
-    return _divide(covariance, np.sqrt(variances))
+    gold_variance = 1 - (gold**2).sum(-1)
+    predicted_variance = 1 - (predicted**2).sum(-1)
+    return _divide(covariance, np.sqrt(gold_variance * predicted_variance))
 
 
 def _macro_f1(means):
@@ -176,7 +180,8 @@ def paired_bootstrap(
     least p is 2 / (draws + 1).
     """
     gains_of = score.gains(gold, before, after)
-    not_better, not_worse = np.zeros(len(after)), np.zeros(len(after))
+    not_better = np.zeros(len(after))
+    not_worse = np.zeros(len(after))
     for times in samples(len(gold), draws, "paired bootstrap", name):
         gains = gains_of(times)
         not_better += (gains <= ROUNDING).sum(0)

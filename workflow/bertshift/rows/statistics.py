@@ -57,7 +57,8 @@ def is_far_off(values) -> bool:
     if n < COMPARABLE:
         return False
     t = stats.t.isf(FAR / (2 * n), n - 2)
-    critical = (n - 1) / np.sqrt(n) * t / np.sqrt(n - 2 + t**2)
+    most = (n - 1) / np.sqrt(n)  # that the largest distance can be, in standard deviations
+    critical = most * t / np.sqrt(n - 2 + t**2)
     largest = np.abs(values - values.mean()).max()
     return bool(largest > critical * values.std(ddof=1) + EQUAL)
 
@@ -82,7 +83,8 @@ def with_replicates(table: pd.DataFrame, group_by: Sequence[str] = ()) -> pd.Dat
     not independent of each other, or the pair of runs where two are compared ("init1-2"). One
     pretraining run: the fine-tuning seed, or the pair of seeds ("seed1-2").
     """
-    init, seed = _name_replicate(table, "init"), _name_replicate(table, "seed")
+    init = _name_replicate(table, "init")
+    seed = _name_replicate(table, "seed")
     group = [table[key] for key in group_by] or np.zeros(len(table))
     one_run = table["init"].groupby(group).transform("nunique") == 1
     fine_tuned = (table["seed"] != 0).groupby(group).transform("any")
@@ -283,7 +285,8 @@ def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     means over probes; `sd_pretraining`: between pretraining runs, of means over seeds. NaN where
     nothing was run twice.
     """
-    columns, keys = [], [*by, "init", "seed", "probe_seed"]
+    columns = []
+    keys = [*by, "init", "seed", "probe_seed"]
     for name in SPREADS:
         rows = rows.groupby(keys, as_index=False)["value"].mean()
         keys = keys[:-1]
@@ -303,8 +306,10 @@ def holm(p: pd.Series) -> pd.Series:
 def layers_to(scores: Mapping[int, float], share: float = 0.95) -> float:
     """Find the fewest layers that gain `share` of the score between the fewest and the most; NaN
     if more layers gain nothing."""
-    lowest, highest = scores[min(scores)], scores[max(scores)]
+    lowest = scores[min(scores)]
+    highest = scores[max(scores)]
     if highest <= lowest:
         return np.nan
     enough = lowest + share * (highest - lowest) - EQUAL
-    return float(min(layers for layers, score in scores.items() if score >= enough))
+    sufficient = [layers for layers, score in scores.items() if score >= enough]
+    return float(min(sufficient))
