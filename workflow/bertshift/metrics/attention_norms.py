@@ -30,5 +30,6 @@ def value_norms(rerun: Rerun, layer: int, states: np.ndarray) -> np.ndarray:
     norms = np.empty((len(triangles), len(states)))
     for _, positions, values in rerun(layer, states, "values"):
         vectors = values.double() @ triangles.mT
-        norms[:, positions] = vectors.norm(dim=-1).transpose(0, 1).cpu()
+        lengths = vectors.norm(dim=-1)
+        norms[:, positions] = lengths.transpose(0, 1).cpu()
     return norms

@@ -83,8 +83,11 @@ def compare(
 def _name_reference(keys: Mapping) -> dict:
     """Name the reference in the columns of the model."""
     columns = {"model": "reference", "init": "ref_init", "seed": "ref_seed"}
-    reference = {key: keys[column] for key, column in columns.items() if column in keys}
-    return keys | reference
+    result = dict(keys)
+    for key, column in columns.items():
+        if column in keys:
+            result[key] = keys[column]
+    return result
 
 
 def _model_rows(
@@ -121,7 +124,8 @@ def per_kind(
         variants[name] = weights
         variants[f"{name}_norm"] = lengths
         variants[f"{name}_norm_share"] = lengths / totals[:, example]
-    combinations = [(kind, kind, np.maximum) for kind in tokens] + [("sep_sum", "sep", np.add)]
+    combinations = [(kind, kind, np.maximum) for kind in tokens]
+    combinations.append(("sep_sum", "sep", np.add))
     attention = {}
     for name, kind, combine in combinations:
         positions = tokens[kind]
@@ -179,7 +183,10 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
 
 def _join_column(segments: Sequence[Mapping], name: str) -> np.ndarray:
     """Join a column of annotations of all words, as strings."""
-    return np.array([value for segment in segments for value in segment.get(name, ())], str)
+    values = []
+    for segment in segments:
+        values += segment.get(name, ())
+    return np.array(values, str)
 
 
 def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndarray:

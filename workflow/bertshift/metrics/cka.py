@@ -35,8 +35,9 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
     n = len(x_squares)
     if n < FEWEST:
         raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
+    diagonals = n / (n - 2) * (x_squares @ y_squares)
     totals = x_squares.sum() * y_squares.sum() / ((n - 1) * (n - 2))
-    return float(np.vdot(xy, xy) - n / (n - 2) * (x_squares @ y_squares) + totals)
+    return float(np.vdot(xy, xy) - diagonals + totals)
 
 
 def debiased(moments: Moments) -> float:

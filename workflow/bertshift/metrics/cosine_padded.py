@@ -57,7 +57,7 @@ def compare(
         padded_attention(reference, tokenizer, rows, pad_to, batch_size),
         strict=True,
     ):
-        batches.append([_cosines(p, q) for p, q in zip(model_maps, reference_maps, strict=True)])
+        batches.append(list(map(_cosines, model_maps, reference_maps)))
     table = []
     for layer, values in enumerate(zip(*batches, strict=True), 1):
         layer_keys = {"layer": layer, "ref_layer": layer, "variant": "padded"}
@@ -68,7 +68,9 @@ def compare(
 def _cosines(p: Tensor, q: Tensor) -> np.ndarray:
     """Compute the cosines [n, heads] of one layer's maps [n, heads, length, length]."""
     p, q = p.double(), q.double()
-    dot, p_square, q_square = [product.sum((2, 3)) for product in (p * q, p * p, q * q)]
+    dot = (p * q).sum((2, 3))
+    p_square = (p * p).sum((2, 3))
+    q_square = (q * q).sum((2, 3))
     return quotient(dot, p_square, q_square).cpu().numpy()
 
 

@@ -144,7 +144,9 @@ def unigram_losses(
     content = ~index["special"]
     if counts is not None:
         kinds = np.count_nonzero(counts)
-        return -np.log((counts[words[positions]] + kinds / vocabulary) / (counts.sum() + kinds))
+        c = counts[words[positions]]
+        p = (c + kinds / vocabulary) / (counts.sum() + kinds)
+        return -np.log(p)
     counts = np.bincount(words[content], minlength=vocabulary)
     total = counts.sum()
     kinds = np.count_nonzero(counts)

@@ -70,8 +70,10 @@ class CenteredStates:
     @cached_property
     def mean(self) -> np.ndarray:
         """Mean of the rows, [d]."""
-        chunks = (self.states[self.positions[part]] for part in _chunks(len(self)))
-        total = sum(chunk.sum(axis=0, dtype=np.float64) for chunk in chunks)
+        total = 0
+        for part in _chunks(len(self)):
+            rows = self.states[self.positions[part]]
+            total = total + rows.sum(axis=0, dtype=np.float64)
         return total / len(self)
 
     @cached_property
@@ -165,8 +167,9 @@ class Scatter:
         rest = self.total - self.blocks[block]
         x_sum = self.x.block_sums[block]
         y_sum = self.y.block_sums[block]
-        # rest - outer(x_sum, y_sum) / count, in place.
-        return dger(-1 / self.x.counts_without[block], y_sum, x_sum, a=rest.T, overwrite_a=True).T
+        factor = -1 / self.x.counts_without[block]
+        # rest + factor * outer(x_sum, y_sum), in place.
+        return dger(factor, y_sum, x_sum, a=rest.T, overwrite_a=True).T
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,8 @@ class Principal:
         """Find the principal directions of xx [d, d], X'X of centred X. Raises UserError where
         nothing varies."""
         variances, directions = np.linalg.eigh(xx)
-        variances, directions = variances[::-1], directions[:, ::-1]
+        variances = variances[::-1]
+        directions = directions[:, ::-1]
         rounding = variances[0] * len(variances) * np.finfo(np.float64).eps
         rank = int(np.sum(variances > rounding))
         if not variances[0] > 0:

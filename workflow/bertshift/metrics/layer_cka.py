@@ -154,7 +154,8 @@ def thirds(layers: int) -> tuple[list[int], list[int]]:
     if layers < 4:
         return [], []
     size = math.ceil(layers / 3)
-    return list(range(1, size + 1)), list(range(layers - size + 1, layers + 1))
+    numbers = list(range(1, layers + 1))
+    return numbers[:size], numbers[-size:]
 
 
 def contrast(cells: pd.Series) -> float:

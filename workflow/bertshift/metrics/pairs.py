@@ -182,10 +182,12 @@ def head_rows(
     columns = np.column_stack([per_map.mean(axis=1), per_map])
     block = blocks.block_of(examples or n)
     numbers = np.arange(block[-1] + 1)
-    is_in_block = numbers[:, None] == (block if present is None else block[present])
+    if present is not None:
+        block = block[present]
+    is_in_block = numbers[:, None] == block
     jackknife = blocks.left_out(columns.T @ is_in_block.T, is_in_block.sum(axis=1))
     means = columns.mean(axis=0)
-    deviations = columns.std(axis=0, ddof=1) if n > 1 else np.full(len(means), np.nan)
+    deviations = columns.std(axis=0, ddof=1) if n > 1 else np.nan * means
     for head, (mean, deviation) in enumerate(zip(means, deviations, strict=True)):
         yield keys | {
             "head": head,
@@ -240,8 +242,9 @@ def map_sums(
     while first < len(sizes):
         fitting = int(np.searchsorted(ends, starts[first] + CHUNK, side="right"))
         last = max(first + 1, fitting)
-        chunk = slice(starts[first], ends[last - 1])
+        start = starts[first]
+        chunk = slice(start, ends[last - 1])
         chunk_terms = terms(x[chunk], y[chunk])
-        sums.append(np.add.reduceat(chunk_terms, starts[first:last] - starts[first], axis=1))
+        sums.append(np.add.reduceat(chunk_terms, starts[first:last] - start, axis=1))
         first = last
     return np.concatenate(sums, axis=1)

@@ -285,7 +285,8 @@ def _example_map(
     if EXAMPLE in texts:
         number = texts.index(EXAMPLE)
     else:
-        number = int(sum(headline[layer - 1, :, head - 1] for layer, head in heads).argmax())
+        total = sum(headline[layer - 1, :, head - 1] for layer, head in heads)
+        number = int(total.argmax())
     sentence = order[number]
     relation = relations[sentence.example]
     tokens, parts = _name_tokens(activations, relation["text"], sentence)

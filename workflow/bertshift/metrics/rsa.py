@@ -73,7 +73,8 @@ def similarity_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     a = np.einsum("ij,ij->i", w, w)
     if not differ(a.sum(), len(u) * (mean @ mean), np.asarray(x).dtype):
         return u
-    w, a = w / np.sqrt(a.mean()), a / a.mean()
+    w = w / np.sqrt(a.mean())
+    a = a / a.mean()
     return np.column_stack([2**0.5 * w, 2**-0.5 * (a - 1), 1j * 2**-0.5 * (a + 1)])
 
 

@@ -96,7 +96,8 @@ def rows(comparison: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[
         if nulls:
             values = np.array([null[variant] for null in nulls])
             keys["variant"] = f"{variant}_null"
-            yield keys | {"value": values.mean(), "sd": values.std(ddof=1), "jackknife": ()} | k
+            null = {"value": values.mean(), "sd": values.std(ddof=1), "jackknife": ()}
+            yield keys | null | k
 
 
 def _permute_reference(comparison: Comparison, order: np.ndarray) -> Moments:

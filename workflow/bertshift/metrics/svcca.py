@@ -70,9 +70,11 @@ def null_distance(n: int, k_x: int, k_y: int) -> float:
 
     1 - the mean of rho under Wachter's limit law (Wachter 1980), by quadrature in the angle.
     """
-    a, b = sorted((k_x / (n - 1), k_y / (n - 1)))
-    least = np.sqrt(a * (1 - b)) - np.sqrt(b * (1 - a))
-    most = np.sqrt(a * (1 - b)) + np.sqrt(b * (1 - a))
+    a, b = sorted([k_x / (n - 1), k_y / (n - 1)])
+    middle = np.sqrt(a * (1 - b))
+    half_range = np.sqrt(b * (1 - a))
+    least = middle - half_range
+    most = middle + half_range
     centre = (most**2 + least**2) / 2
     radius = (most**2 - least**2) / 2
     angle = (np.arange(4096) + 0.5) * np.pi / 4096
