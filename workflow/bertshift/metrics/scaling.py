@@ -1,4 +1,4 @@
-"""Scale numbers so that their squares are in range, and tell differences from rounding.
+"""Scale numbers so that their squares are in range, and separate differences from rounding.
 
 A product with a power of two is exact: a measure that does not depend on scale keeps its bits.
 """

@@ -1,4 +1,4 @@
-"""How well the classifier of attention maps agrees with the labels."""
+"""Agreement of the classifier of attention maps with the labels."""
 
 import numpy as np
 import pandas as pd

@@ -1,5 +1,5 @@
-"""How sure a number is as a measure of the text: the same number without each of up to 20 blocks
-of examples.
+"""Uncertainty of a number as a measure of the text, from the same number without each of up to 20
+blocks of examples.
 
 Blocks are runs of whole examples, as tokens of a sentence are not independent; the same for all
 models and layers. The delete-a-block jackknife (Efron and Tibshirani 1993, chapter 11), theta_(-b)
@@ -121,8 +121,8 @@ def interval(
 
 def write_with_blocks(path: str | os.PathLike, table: pd.DataFrame, of: str = "value") -> None:
     """Write a table with the columns JACKKNIFE_COLUMNS (absent ones are NaN) as a TSV that has
-    `low` and `high` after the number that they are `of` instead, and the columns as float64 [rows,
-    BLOCKS] beside it. The same table gives the same bytes."""
+    `low` and `high` after the number that they are `of` instead, and the columns as a file of
+    float64 [rows, BLOCKS]. The same table gives the same bytes."""
     without = table.reindex(columns=JACKKNIFE_COLUMNS).to_numpy(np.float64)
     table = table.drop(columns=[*IN_MEMORY, "low", "high"], errors="ignore")
     bounds = ranges.ANY

@@ -1,4 +1,4 @@
-"""How sure a mean over replicates is: one interval for every number.
+"""Uncertainty of a mean over replicates: one interval for every number.
 
 A number is measured on R replicates (pretraining runs, or fine-tuning seeds of one), each on the
 same B blocks of inputs: y_rb = mu + replicate_r + block_b + rest_rb. Seeds are averaged within a

@@ -1,5 +1,5 @@
-"""How much more one model scores than another of the same task, replicate by replicate, tested on
-the examples."""
+"""Gains in score of one model over another of the same task, replicate by replicate, tested on the
+examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

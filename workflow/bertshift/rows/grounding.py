@@ -1,8 +1,8 @@
-"""Does a distance between models tell how differently they behave? (Ding, Denain and Steinhardt
+"""Does a distance between models track how differently they behave? (Ding, Denain and Steinhardt
 2021, section 3)
 
-Of the n runs in a block there are n (n - 1) / 2 pairs, each with a distance d and a difference in
-behaviour b:
+The n runs in a block form n (n - 1) / 2 pairs, each with a distance d and a difference b in
+behaviour:
 
     rho = Spearman's correlation of d and b over the pairs of a block; the mean over blocks,
           weighted by their pairs

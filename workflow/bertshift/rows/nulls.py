@@ -1,4 +1,4 @@
-"""Rows of models made by noise, beside those of the models whose change has the same size.
+"""Rows of models made by noise, which are compared with those of the models that they imitate.
 
 `mnli.noise` has noise as large as the change of `mnli`, `mnli.noise10` noise ten times as large
 (`models.noise`). Their rows give two nulls:
@@ -29,7 +29,7 @@ from bertshift.naming import Name, seed_and_draw
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 NOISE, MATCHED = "noise", "matched"
-# Columns that tell curves over layers of one table apart.
+# Columns that identify a curve over layers in a table.
 CURVE = ["metric", "measure", "tokens", "stimuli", "variant"]
 # The two differ where a measure compares every layer with every layer.
 LAYERS = ["layer", "ref_layer"]

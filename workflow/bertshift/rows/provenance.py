@@ -1,4 +1,4 @@
-"""What each row of a table was made from, and whether its runs learnt their task."""
+"""Provenance of each row of a table, and whether its runs learnt their task."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from bertshift.data.provenance import describe_split
 from bertshift.files import read_json
 from bertshift.models.source import origins
 
-# Columns with what a row was made from. family: the `model_type` of transformers.
+# Columns with the provenance of a row. family: the `model_type` of transformers.
 ORIGIN = ["scale", "checkpoint", "family", "data"]
 FIRST = [
     "metric",
@@ -68,7 +68,7 @@ def distinct(values: pd.Series) -> str:
 
 
 def joined(rows: pd.DataFrame) -> dict[str, str]:
-    """Describe what all rows were made from, each thing once."""
+    """Join the provenance of all rows, each value once."""
     return {key: distinct(rows[key]) for key in ORIGIN}
 
 
@@ -78,7 +78,7 @@ def with_provenance(
     """Add the columns ORIGIN to rows of one model or of two, and `failed`, and `ref_failed` for
     the second: whether the run did not learn its task.
 
-    data: what the numbers were measured on. settings["trained"] lists the runs (model, init, seed)
+    data: the inputs of the measurement. settings["trained"] lists the runs (model, init, seed)
     that end in a fine-tuning, and inputs["outcomes"] their scores.json.
     """
     origin = of_runs(table["init"], settings["checkpoints"])
@@ -186,7 +186,7 @@ def _describe_models(inputs: Inputs) -> str:
 
 
 def describe_training(scores: Sequence[str]) -> str:
-    """Describe what fine-tunings were trained on, each set of rows once, from the scores.json of
+    """Describe the training data of fine-tunings, each set of rows once, from the scores.json of
     one run of each."""
     training = [read_json(run)["data"]["train"] for run in scores]
     return "; ".join(dict.fromkeys(training))
@@ -194,7 +194,7 @@ def describe_training(scores: Sequence[str]) -> str:
 
 def score_table(scores: Sequence[Mapping], provenance: Mapping) -> pd.DataFrame:
     """Make a row for each replicate and metric: the score, the majority class's score, whether the
-    run failed to learn, and what all were made from.
+    run failed to learn, and provenance.
 
     `scores` are the replicates' scores.json in the order of provenance["runs"].
     """

@@ -29,7 +29,7 @@ Z = 2  # of Wilson's interval of 95 %
 AT_END = 1e-12
 # Two replicates, one of them at an end, have an error as large as their distance from it.
 BEYOND = 1 + 1e-9
-# Columns that tell measures of one name apart, in the order in which they are looked for.
+# Columns that distinguish measures of one name, in the order in which they are looked up.
 KINDS = ["variant", "measure", "quantity", "score"]
 
 SCORES: Mapping[str, Range] = {

@@ -78,8 +78,8 @@ def read_scored(
     rows = read_tsv(predictions)
     if outcome["scores"].keys() <= REGRESSION_SCORES.keys():
         # The file's ten digits, read as float32, are the number that the model gave. As float64
-        # they are near it, which is not enough for a collapsed model: what varies in its
-        # predictions is of the size of that rounding.
+        # they are near it, which is not enough for a collapsed model, whose predictions vary by no
+        # more than that rounding.
         rows["prediction"] = rows["prediction"].astype(np.float32).astype(float)
     saved = np.array(list(outcome["scores"].values()))
     again = np.array([score_of(name, rows, labels) for name in outcome["scores"]])
