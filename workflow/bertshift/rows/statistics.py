@@ -9,7 +9,7 @@ from scipy import stats
 from bertshift.errors import UserError
 from bertshift.rows import blocks, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.estimates import estimate
+from bertshift.rows.estimates import Estimate, estimate
 
 POINTS = 100  # a score of 1 in points, in which papers print accuracy, F1, attachment scores
 # The beginning of a replicate's name, and its unit.
@@ -160,25 +160,30 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     for _, cells in wide.groupby(patterns, sort=False):
         cells = cells.dropna(axis="columns")
         index = cells.index
-        values = cells["value"]
-        left_out = [
-            cells[name].to_numpy().T
-            for name in jackknife
-            if name in cells and cells[name].shape == values.shape
-        ]
-        mean = estimate(
-            values.to_numpy().T,
-            list(values),
-            np.stack(left_out, axis=1) if left_out else None,
-            bounds.loc[index].to_numpy().T,
-            examples[index].to_numpy(),
-        )
-        numbers = np.column_stack([mean.mean, mean.low, mean.high])
+        group = _estimate_cells(cells, bounds.loc[index], examples[index])
+        numbers = np.column_stack([group.mean, group.low, group.high])
         summary.loc[index, ["value", "low", "high"]] = numbers
-        summary.loc[index, ["replicates", "interval"]] = mean.replicates, mean.interval
-        if mean.replicates > 1:
-            summary.loc[index, "each"] = [joined(row) for row in values.to_numpy()]
+        summary.loc[index, ["replicates", "interval"]] = group.replicates, group.interval
+        if group.replicates > 1:
+            summary.loc[index, "each"] = [joined(row) for row in cells["value"].to_numpy()]
     return summary[columns].reset_index(drop=True)
+
+
+def _estimate_cells(cells: pd.DataFrame, bounds: pd.DataFrame, examples: pd.Series) -> Estimate:
+    """Estimate the mean of each row of `cells`, whose columns are (number, replicate)."""
+    values = cells["value"]
+    left_out = [
+        cells[name].to_numpy().T
+        for name in JACKKNIFE_COLUMNS
+        if name in cells and cells[name].shape == values.shape
+    ]
+    return estimate(
+        values.to_numpy().T,
+        names=list(values),
+        left_out=np.stack(left_out, axis=1) if left_out else None,
+        bounds=bounds.to_numpy().T,
+        examples=examples.to_numpy(),
+    )
 
 
 def joined(values) -> str:
