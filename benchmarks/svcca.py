@@ -37,7 +37,7 @@ def two_decompositions(x, y):
 def only_svcca99(x, y):
     moments = Comparison.of(CenteredStates.of(x), CenteredStates.of(y)).moments
     a, b = moments.principal()
-    return 1 - correlations(a, b, moments.xy, a.kept(SHARE), b.kept(SHARE)).mean()
+    return 1 - correlations(a, b, moments.xy, a.count_for(SHARE), b.count_for(SHARE)).mean()
 
 
 def seconds_of(function):

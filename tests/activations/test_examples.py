@@ -37,7 +37,7 @@ def unpacked(text, layers, length):
 
 
 @torch.no_grad()
-def theirs(kind, seed, given):
+def reference_maps(kind, seed, given):
     """[layers, heads, query, key] of one input."""
     model, read = model_of(kind, seed), {"input_ids": given["input_ids"]}
     if getattr(model.config, "type_vocab_size", 0) >= 2:
@@ -48,19 +48,19 @@ def theirs(kind, seed, given):
 @pytest.mark.parametrize("kind", KINDS)
 def test_maps_are_those_of_transformers_in_bytes(kind, tmp_path):
     before, after = folders(tmp_path, kind)
-    found = examples(before, after, ROWS[:2], 2, LONGEST)
-    assert [one["text"] for one in found["inputs"]] == [TEXTS[0], f"{TEXTS[1]}\na dog"]
+    result = examples(before, after, ROWS[:2], 2, LONGEST)
+    assert [item["text"] for item in result["inputs"]] == [TEXTS[0], f"{TEXTS[1]}\na dog"]
     tokenizer = tokenizer_of(kind)
-    for one, row in zip(found["inputs"], ROWS, strict=False):
+    for item, row in zip(result["inputs"], ROWS, strict=False):
         texts = [row[key] for key in ("text_a", "text_b") if key in row]
         given = tokenizer(*texts, return_tensors="pt", return_token_type_ids=True)
-        assert one["tokens"] == tokenizer.convert_ids_to_tokens(given["input_ids"][0].tolist())
-        assert (one["layers"], one["heads"], one["cut"]) == (LAYERS, HEADS, False)
+        assert item["tokens"] == tokenizer.convert_ids_to_tokens(given["input_ids"][0].tolist())
+        assert (item["layers"], item["heads"], item["cut"]) == (LAYERS, HEADS, False)
         for seed, side in enumerate(("before", "after")):
-            shown = unpacked(one[side], LAYERS, len(one["tokens"]))
-            assert np.abs(shown - 255 * theirs(kind, seed, given)).max() <= HALF
+            shown = unpacked(item[side], LAYERS, len(item["tokens"]))
+            assert np.abs(shown - 255 * reference_maps(kind, seed, given)).max() <= HALF
             future = np.triu(np.ones(shown.shape[-2:], bool), 1)
-            assert found["causal"] == (not shown[..., future].any())
+            assert result["causal"] == (not shown[..., future].any())
 
 
 def test_the_first_short_inputs_are_chosen_and_then_the_shortest():
@@ -77,12 +77,15 @@ def test_what_is_too_long_is_cut_and_a_model_without_its_upper_layers_beside_its
     model = model_of("bert", 1)
     keep_layers(model, 2)
     save_model(after, model, tokenizer_of("bert"))
-    (one,) = examples(before, after, ROWS[:1], 1, 8)["inputs"]
-    assert one["cut"] and len(one["tokens"]) == 8 and one["tokens"][-1] == "[SEP]"
-    assert one["layers"] == 2
-    ids = torch.tensor([tokenizer_of("bert").convert_tokens_to_ids(one["tokens"])])
+    (item,) = examples(before, after, ROWS[:1], 1, 8)["inputs"]
+    assert item["cut"] and len(item["tokens"]) == 8 and item["tokens"][-1] == "[SEP]"
+    assert item["layers"] == 2
+    ids = torch.tensor([tokenizer_of("bert").convert_tokens_to_ids(item["tokens"])])
     given = {"input_ids": ids, "token_type_ids": torch.zeros_like(ids)}
-    assert np.abs(unpacked(one["before"], 2, 8) - 255 * theirs("bert", 0, given)[:2]).max() <= HALF
+    assert (
+        np.abs(unpacked(item["before"], 2, 8) - 255 * reference_maps("bert", 0, given)[:2]).max()
+        <= HALF
+    )
 
 
 def test_without_inputs_there_is_nothing_to_show(tmp_path):

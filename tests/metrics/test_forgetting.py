@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from bertshift.activations.extract import encode
 from bertshift.errors import UserError
 from bertshift.metrics.forgetting import (
-    counted,
+    count_words,
     forgetting,
     hidden_words,
     losses,
@@ -134,7 +134,7 @@ def test_frequencies_of_words_are_of_other_inputs(tmp_path):
     found = np.exp(-unigram_losses(index, np.array([1, 7]), 10, counts))
     assert found == pytest.approx([6.2 / 10, 0.2 / 10])
     (tmp_path / "corpus.txt").write_text("the river\nthe river\n\nthe house\n")
-    counts = counted(tmp_path / "corpus.txt", tokenizer_of("bert"))
+    counts = count_words(tmp_path / "corpus.txt", tokenizer_of("bert"))
     known = tokenizer_of("bert").convert_tokens_to_ids(["the", "river", "house"])
     assert counts[known].tolist() == [3, 2, 1] and counts.sum() == 6
 

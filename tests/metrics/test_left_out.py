@@ -96,14 +96,14 @@ def test_as_many_directions_are_kept_without_a_block():
     blocks = [slice(first, first + 20) for first in range(0, 400, 20)]
     compared = Comparison.of(*(CenteredStates.of(one, blocks) for one in (x, y)))
     found = next(svcca.rows(compared))["jackknife"]
-    kept = [side.kept(0.99) for side in compared.moments.principal()]
+    kept = [side.count_for(0.99) for side in compared.moments.principal()]
     without = [[np.delete(one, block, axis=0) for one in (x, y)] for block in blocks]
     rests = [Comparison.of(*map(CenteredStates.of, pair)).moments for pair in without]
     expected = [
         1 - svcca.correlations(*moments.principal(), moments.xy, *kept).mean() for moments in rests
     ]
     assert found == pytest.approx(np.array(expected), abs=1e-9)
-    assert len({tuple(side.kept(0.99) for side in rest.principal()) for rest in rests}) > 1
+    assert len({tuple(side.count_for(0.99) for side in rest.principal()) for rest in rests}) > 1
 
 
 def test_examples_without_the_kind_count_for_no_block():

@@ -20,7 +20,7 @@ KNOWN = [kind for kind in FAMILIES if kind not in WITHOUT_ROW]
 
 def of(new, old):
     """{variant: value}, and the singular values of the change."""
-    rows = list(spectra.of_matrix(new, old, spectra.left_vectors(old)))
+    rows = list(spectra.matrix_rows(new, old, spectra.left_vectors(old)))
     singular = [(row["rank"], row["value"]) for row in rows if row["variant"] == "singular"]
     assert [rank for rank, _ in singular] == list(range(1, len(singular) + 1))
     values = {row["variant"]: row["value"] for row in rows if row["variant"] != "singular"}

@@ -31,6 +31,7 @@ def attended(monkeypatch):
                 special,
                 segment,
                 torch.from_numpy(maps_of(folder, row, len(tokens))),
+                causal=False,
             )
 
     for module in (sheet, shares):

@@ -8,7 +8,7 @@ PAIR = np.array([0] * 10 + [1] * 6)  # [CLS] 8 words [SEP] 5 words [SEP]
 SPECIAL = np.isin(np.arange(16), [0, 9, 15])
 
 
-def of(weights, special=SPECIAL, segment=PAIR):
+def features_of(weights, special=SPECIAL, segment=PAIR):
     return features(torch.as_tensor(np.asarray(weights, np.float32)), special, segment)
 
 
@@ -16,55 +16,57 @@ def brute(a):
     """v, d and b of one map of the pair, term by term."""
     content = np.flatnonzero(~SPECIAL)
     d = np.mean([a[i, max(i - 1, 0) : i + 2].sum() for i in content])
-    own = {i: content[PAIR[content] == PAIR[i]] for i in content}
-    b = np.mean([a[i, own[i]].sum() - len(own[i]) / len(content) for i in content])
+    same_segment = {i: content[PAIR[content] == PAIR[i]] for i in content}
+    b = np.mean(
+        [a[i, same_segment[i]].sum() - len(same_segment[i]) / len(content) for i in content]
+    )
     return [sum(sorted(a.mean(0))[-3:]), d, b]
 
 
 def test_features_are_what_their_definitions_say():
     maps = np.random.default_rng(0).dirichlet(np.full(16, 0.3), (2, 3, 16)).astype(np.float32)
-    found = of(maps)
-    assert found.shape == (2, 3, 3) and found.dtype == np.float64
-    for place in np.ndindex(2, 3):
-        np.testing.assert_allclose(found[place], brute(maps[place].astype(float)), rtol=1e-6)
-    single = of(maps, segment=np.zeros(16))
+    values = features_of(maps)
+    assert values.shape == (2, 3, 3) and values.dtype == np.float64
+    for index in np.ndindex(2, 3):
+        np.testing.assert_allclose(values[index], brute(maps[index].astype(float)), rtol=1e-6)
+    single = features_of(maps, segment=np.zeros(16))
     np.testing.assert_array_equal(single[..., 2], 0)
-    np.testing.assert_array_equal(single[..., :2], found[..., :2])
+    np.testing.assert_array_equal(single[..., :2], values[..., :2])
 
 
 def test_textbook_maps_get_their_class():
     onto_sep, neighbours, blocks = np.zeros((16, 16)), np.eye(16), np.zeros((16, 16))
     onto_sep[:, 9] = 1
     for query in range(16):
-        own = (PAIR == PAIR[query]) & ~SPECIAL
-        blocks[query, own] = 1 / own.sum()
+        same_segment = (PAIR == PAIR[query]) & ~SPECIAL
+        blocks[query, same_segment] = 1 / same_segment.sum()
     uniform = np.full((16, 16), 1 / 16)
     maps = [onto_sep, neighbours, (onto_sep + neighbours) / 2, blocks, uniform]
-    assert [CLASSES[k] for k in propose(of(maps), 16)] == list(CLASSES)
-    np.testing.assert_allclose(of(blocks)[2], 1 - (8 * 8 + 5 * 5) / 13**2, rtol=1e-6)
+    assert [CLASSES[k] for k in propose(features_of(maps), 16)] == list(CLASSES)
+    np.testing.assert_allclose(features_of(blocks)[2], 1 - (8 * 8 + 5 * 5) / 13**2, rtol=1e-6)
 
 
 @pytest.mark.parametrize("length", range(2, 30))
 def test_uniform_attention_is_heterogeneous_at_any_length(length):
     special = np.isin(np.arange(length), [0, length - 1])
-    found = of(np.full((length, length), 1 / length), special, np.zeros(length))
-    assert found[0] == pytest.approx(min(3 / length, 1))
-    assert CLASSES[propose(found, length)] == "heterogeneous"
+    values = features_of(np.full((length, length), 1 / length), special, np.zeros(length))
+    assert values[0] == pytest.approx(min(3 / length, 1))
+    assert CLASSES[propose(values, length)] == "heterogeneous"
     causal = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
-    found = of(causal, np.arange(length) == 0, np.zeros(length))
-    assert CLASSES[propose(found, length, causal=True)] == "heterogeneous"
+    values = features_of(causal, np.arange(length) == 0, np.zeros(length))
+    assert CLASSES[propose(values, length, causal=True)] == "heterogeneous"
     for k, (name, least) in enumerate(
         (("vertical", 0.6), ("diagonal", 0.5)) if length > 2 else ()
     ):
-        bound = np.eye(3)[k] * max(least, 1.5 * found[k])
-        said = [
+        bound = np.eye(3)[k] * max(least, 1.5 * values[k])
+        classes = [
             CLASSES[propose(bound * (1 + sign * 1e-6), length, causal=True)] for sign in (-1, 1)
         ]
-        assert said == ["heterogeneous", name]
+        assert classes == ["heterogeneous", name]
 
 
 def test_bounds_of_classes():
     """Of six tokens 0.6 would be vertical, but uniform attention has 0.5 there."""
-    for found, length, name in (((0.7, 0, 0), 6, "heterogeneous"), ((0.76, 0, 0), 6, "vertical"),
+    for values, length, name in (((0.7, 0, 0), 6, "heterogeneous"), ((0.76, 0, 0), 6, "vertical"),
                                 ((0.3, 0.3, 0), 15, "vertical_diagonal")):  # fmt: skip
-        assert CLASSES[propose(np.array(found), length)] == name
+        assert CLASSES[propose(np.array(values), length)] == name

@@ -9,32 +9,32 @@ ANSWERS = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.15, 0.25, 0.6]])  # P(a
 
 def test_f1_agrees_with_sklearn():
     random = np.random.default_rng(0)
-    gold, said = (
+    gold, answers = (
         random.integers(0, 3, 200),
         random.integers(0, 4, 200),
     )  # class 3 is never right, 4 never met
-    counts = confusion(gold, said, 5)
-    each, macro, weighted = f1(counts)
-    np.testing.assert_allclose(each[:4], f1_score(gold, said, average=None))
-    assert np.isnan(each[4])
-    assert macro == pytest.approx(f1_score(gold, said, average="macro"))
-    assert weighted == pytest.approx(f1_score(gold, said, average="weighted"))
+    counts = confusion(gold, answers, 5)
+    scores, macro, weighted = f1(counts)
+    np.testing.assert_allclose(scores[:4], f1_score(gold, answers, average=None))
+    assert np.isnan(scores[4])
+    assert macro == pytest.approx(f1_score(gold, answers, average="macro"))
+    assert weighted == pytest.approx(f1_score(gold, answers, average="weighted"))
 
 
 def test_with_many_labels_it_is_the_inverse_within_the_simplex():
     shares = np.array([0.6, 0.1, 0.3])
-    found = corrected(shares @ ANSWERS, ANSWERS * 1e9)
-    np.testing.assert_allclose(found, shares, atol=1e-4)
+    estimate = corrected(shares @ ANSWERS, ANSWERS * 1e9)
+    np.testing.assert_allclose(estimate, shares, atol=1e-4)
     outside = np.array([1.0, 0, 0])  # no distribution gives these answers
     assert np.linalg.solve(ANSWERS.T, outside).min() < 0
-    found = corrected(outside, ANSWERS * 1e9)
-    assert found.min() == 0 and found.sum() == pytest.approx(1) and found[0] > 0.99
+    estimate = corrected(outside, ANSWERS * 1e9)
+    assert estimate.min() == 0 and estimate.sum() == pytest.approx(1) and estimate[0] > 0.99
 
 
 def test_a_class_without_labels_is_absent():
     counts = np.array([[50, 5, 1], [4, 40, 2], [0, 0, 0]])
-    found = corrected(np.array([0.5, 0.4, 0.1]), counts)
-    assert found[2] == 0 and found.sum() == pytest.approx(1)
+    estimate = corrected(np.array([0.5, 0.4, 0.1]), counts)
+    assert estimate[2] == 0 and estimate.sum() == pytest.approx(1)
 
 
 def test_noise_in_a_class_with_few_labels_does_not_become_half_of_all_maps():

@@ -8,8 +8,10 @@ from bertshift.rows.estimates import BOTH, INPUTS, NONE, REPLICATES, estimate, e
 
 def test_replicates_alone_have_students_interval():
     values = np.random.default_rng(0).normal(size=5)
-    one, five = estimate(values[:1]), estimate(values)
-    assert (one.mean, one.interval) == (values[0], NONE) and np.isnan([one.low, one.high]).all()
+    single, five = estimate(values[:1]), estimate(values)
+    assert (single.mean, single.interval) == (values[0], NONE) and np.isnan(
+        [single.low, single.high]
+    ).all()
     assert (five.low, five.high) == pytest.approx(
         stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
     )
@@ -18,32 +20,35 @@ def test_replicates_alone_have_students_interval():
         estimate([1.0, np.nan])
 
 
-def made(runs, blocks, sd, seed=0):
+def make_numbers(runs, blocks, sd, seed=0):
     """Numbers [runs, blocks] with effects of runs, blocks and neither; the means, and those
     without each block."""
     random = np.random.default_rng(seed)
-    each = (
+    numbers = (
         random.normal(0, sd[0], (runs, 1))
         + random.normal(0, sd[1], blocks)
         + random.normal(0, sd[2], (runs, blocks))
     )
-    return each, each.mean(1), (each.sum(1, keepdims=True) - each) / (blocks - 1)
+    return numbers, numbers.mean(1), (numbers.sum(1, keepdims=True) - numbers) / (blocks - 1)
 
 
 def test_runs_and_blocks_by_the_table_of_variance():
     """Sums of squares by hand; t is weighted by the parts of the variance (Cochran and Cox
     1950)."""
-    each, values, left_out = made(4, 20, (1.0, 5.0, 1.0))
-    mean, runs, blocks = each.mean(), each.mean(1, keepdims=True), each.mean(0)
+    numbers, values, left_out = make_numbers(4, 20, (1.0, 5.0, 1.0))
+    mean, runs, blocks = numbers.mean(), numbers.mean(1, keepdims=True), numbers.mean(0)
     between, across = 20 * ((runs - mean) ** 2).sum() / 3, 4 * ((blocks - mean) ** 2).sum() / 19
-    rest = ((each - runs - blocks + mean) ** 2).sum() / 57
+    rest = ((numbers - runs - blocks + mean) ** 2).sum() / 57
     error = np.sqrt((between + across - rest) / 80)
     t = np.average(stats.t.ppf(0.975, [3, 19]), weights=[between, across])
-    one, single = estimate(values, left_out=left_out), estimate(values[:1], left_out=left_out[:1])
-    assert (one.low, one.high) == pytest.approx((mean - t * error, mean + t * error))
-    expected = stats.t.interval(0.95, 19, values[0], stats.sem(each[0]))
+    crossed, single = (
+        estimate(values, left_out=left_out),
+        estimate(values[:1], left_out=left_out[:1]),
+    )
+    assert (crossed.low, crossed.high) == pytest.approx((mean - t * error, mean + t * error))
+    expected = stats.t.interval(0.95, 19, values[0], stats.sem(numbers[0]))
     assert (single.low, single.high) == pytest.approx(expected)
-    assert (one.interval, single.interval) == (BOTH, INPUTS)
+    assert (crossed.interval, single.interval) == (BOTH, INPUTS)
 
 
 def test_examples_that_are_all_right_have_an_interval():
@@ -68,10 +73,10 @@ def test_a_pair_of_runs_alone_is_sure_of_nothing():
 
 
 def test_probabilities_are_those_of_the_interval():
-    _, values, left_out = made(3, 20, (1, 3, 1))
-    for found in (estimate([1.0, 2.0, 4.0]), estimate(values, left_out=left_out)):
-        ends = (found.low, found.high), (-np.inf, found.low), (-np.inf, np.inf)
-        assert [found.probability(*each) for each in ends] == pytest.approx([0.95, 0.025, 1])
+    _, values, left_out = make_numbers(3, 20, (1, 3, 1))
+    for mean in (estimate([1.0, 2.0, 4.0]), estimate(values, left_out=left_out)):
+        ends = (mean.low, mean.high), (-np.inf, mean.low), (-np.inf, np.inf)
+        assert [mean.probability(*bounds) for bounds in ends] == pytest.approx([0.95, 0.025, 1])
     assert (
         estimate([1.0, 1.0]).probability(0, 2) == 1 and estimate([1.0, 1.0]).probability(2, 3) == 0
     )

@@ -16,7 +16,7 @@ def symmetric(n, seed, ties=False):
     return np.round(drawn + drawn.T, 1 if ties else 12) * (1 - np.eye(n))
 
 
-def pairs_table(runs, far, other, failed):
+def pairs_table(runs, distance, behaviour, failed):
     """The pairs of runs (model, init, seed) within an init; `far` and `other` are indexed by
     run."""
     rows = [
@@ -25,9 +25,9 @@ def pairs_table(runs, far, other, failed):
             *runs[j],
             runs[i] in failed,
             runs[j] in failed,
-            far[i, j],
-            other[i, j],
-            far[i, j],
+            distance[i, j],
+            behaviour[i, j],
+            distance[i, j],
         )
         for i, j in combinations(range(len(runs)), 2)
         if runs[i][1] == runs[j][1]
@@ -38,7 +38,7 @@ def pairs_table(runs, far, other, failed):
     return table.assign(stimuli="rte", variant="rsa", summary="last", predictions=np.nan)
 
 
-def by_enumeration(runs, far, other, keep_kinds):
+def by_enumeration(runs, distance, behaviour, keep_kinds):
     """rho, p and the number of orders: by all moves of kinds, and of each init's seeds, onto those
     of the same runs."""
     labels = [sorted({kind for kind, *_ in runs})]
@@ -52,14 +52,20 @@ def by_enumeration(runs, far, other, keep_kinds):
             partners[a] != partners[to[a]] for a in to
         ):
             continue
-        found = []
+        correlations = []
         for init in (1, 2):
             pairs = list(combinations([run for run in runs if run[1] == init], 2))
             at = [[runs.index(run) for run in pair] for pair in pairs]
             put = [[runs.index((to[run[0]], *to[run[1:]])) for run in pair] for pair in pairs]
-            rho = spearmanr([far[i, j] for i, j in at], [other[i, j] for i, j in put]).statistic
-            found.append((len(pairs), rho))
-        rhos.append(np.average([rho for _, rho in found], weights=[pairs for pairs, _ in found]))
+            rho = spearmanr(
+                [distance[i, j] for i, j in at], [behaviour[i, j] for i, j in put]
+            ).statistic
+            correlations.append((len(pairs), rho))
+        rhos.append(
+            np.average(
+                [rho for _, rho in correlations], weights=[pairs for pairs, _ in correlations]
+            )
+        )
     rhos = np.array(rhos)
     return rhos[0], np.mean(rhos >= rhos[0] - 1e-12), len(rhos)
 
@@ -78,29 +84,29 @@ def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(
 ):
     """Runs that failed to train are left out, and so are those whose tokens are all alike."""
     runs = sorted(product("abc", (1, 2), (1, 2)), key=lambda run: run[::-1])
-    far, other = symmetric(12, 1, ties), symmetric(12, 2, ties)
+    distance, behaviour = symmetric(12, 1, ties), symmetric(12, 2, ties)
     for run in collapsed:
-        far[runs.index(run)] = far[:, runs.index(run)] = np.nan
-    found = tracking(pairs_table(runs, far, other, failed)).set_index("behaviour")
-    assert list(found.index) == ["score", "outputs"]  # of a regression
-    kept = [run for run in runs if run not in failed + collapsed]
-    at = np.ix_(*[[runs.index(run) for run in kept]] * 2)
-    score, outputs = found.loc["score"], found.loc["outputs"]
-    rho, p, orders = by_enumeration(kept, far[at], other[at], keep_kinds=False)
+        distance[runs.index(run)] = distance[:, runs.index(run)] = np.nan
+    table = tracking(pairs_table(runs, distance, behaviour, failed)).set_index("behaviour")
+    assert list(table.index) == ["score", "outputs"]  # of a regression
+    used = [run for run in runs if run not in failed + collapsed]
+    at = np.ix_(*[[runs.index(run) for run in used]] * 2)
+    score, outputs = table.loc["score"], table.loc["outputs"]
+    rho, p, orders = by_enumeration(used, distance[at], behaviour[at], keep_kinds=False)
     assert (score["rho"], score["p"], score["orders"]) == (pytest.approx(rho), p, orders)
-    _, p, orders = by_enumeration(kept, far[at], other[at], keep_kinds=True)
+    _, p, orders = by_enumeration(used, distance[at], behaviour[at], keep_kinds=True)
     assert (score["p_within"], score["orders_within"]) == (p, orders)
     assert outputs["rho"] == pytest.approx(1) and outputs["p"] * outputs[
         "orders"
     ] == pytest.approx(1)
-    assert found["q"].to_numpy() == pytest.approx(false_discovery_control(found["p"]))
-    sizes = [sum(run[1] == init for run in kept) for init in (1, 2)]
-    counted = [len(kept), sum(n * (n - 1) // 2 for n in sizes), 2, 12 - len(failed), len(failed)]
+    assert table["q"].to_numpy() == pytest.approx(false_discovery_control(table["p"]))
+    sizes = [sum(run[1] == init for run in used) for init in (1, 2)]
+    counted = [len(used), sum(n * (n - 1) // 2 for n in sizes), 2, 12 - len(failed), len(failed)]
     assert score[["runs", "pairs", "blocks", "trained", "failed"]].tolist() == counted
 
 
-def block(far, other):
-    return Block(far, other, ["a"] * len(far), list(range(len(far))))
+def block(distance, behaviour):
+    return Block(distance, behaviour, ["a"] * len(distance), list(range(len(distance))))
 
 
 def test_random_orders_agree_with_all_and_are_the_same_again():
@@ -118,8 +124,8 @@ def test_random_orders_agree_with_all_and_are_the_same_again():
     "few", [(symmetric(2, 1), symmetric(2, 2)), (np.ones((4, 4)), symmetric(4, 1))]
 )
 def test_where_there_are_no_ranks_there_is_no_rho(few):
-    found = mantel([block(*few)])
-    assert np.isnan([found.rho, found.p]).all() and found.pairs == 0
+    result = mantel([block(*few)])
+    assert np.isnan([result.rho, result.p]).all() and result.pairs == 0
     full = block(symmetric(4, 1), symmetric(4, 2))
     assert mantel([block(*few), full]) == mantel([full])
 

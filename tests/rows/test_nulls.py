@@ -36,12 +36,12 @@ def test_matched_noise_changes_the_last_layer_as_much_and_is_interpolated_below(
     large = table(
         "mnli.noise10", {"nats": [0.5, 0.6, 0.7], "bits": [0.4, 0.4, 0.3], "more": [0.1, 0.2, 0.7]}
     )
-    found = matched(model, [small, large]).set_index(["variant", "layer"])["value"]
+    result = matched(model, [small, large]).set_index(["variant", "layer"])["value"]
     np.testing.assert_allclose(
-        found["nats"], [0.3, 0.4, 0.5]
+        result["nats"], [0.3, 0.4, 0.5]
     )  # half of the way from one size to the other
-    np.testing.assert_allclose(found["bits"], [0.0, 0.0, 0.1])  # the smaller size is the match
-    assert "more" not in found  # beyond the largest noise
+    np.testing.assert_allclose(result["bits"], [0.0, 0.0, 0.1])  # the smaller size is the match
+    assert "more" not in result  # beyond the largest noise
 
 
 def test_draws_of_a_run_are_averaged_and_blocks_are_matched_by_themselves():
@@ -49,20 +49,22 @@ def test_draws_of_a_run_are_averaged_and_blocks_are_matched_by_themselves():
     small = table("mnli.noise", {"nats": [0.1, 0.2, 0.3]}, seeds=4)
     large = table("mnli.noise3", {"nats": [0.5, 0.6, 0.7]}, seeds=4)
     model, small, large = (
-        one.assign(**dict.fromkeys(JACKKNIFE_COLUMNS, np.nan)).assign(
-            without1=one["value"] + above
+        rows.assign(**dict.fromkeys(JACKKNIFE_COLUMNS, np.nan)).assign(
+            without1=rows["value"] + above
         )
-        for one, above in ((model, 0), (small, 0.1), (large, 0.1))
+        for rows, above in ((model, 0), (small, 0.1), (large, 0.1))
     )
-    found = matched(model, [small, large])
+    result = matched(model, [small, large])
     # Draws 1 and 2 are of seed 1, on average .005 above the curve; the last layer is .195 of .4 of
     # the way up.
     for seed, above in ((1, 0.005), (2, 0.025)):
-        own = found[found["seed"] == seed]
+        seed_rows = result[result["seed"] == seed]
         share = (0.5 + 0.01 * (seed - 1) - 0.3 - above) / 0.4
-        np.testing.assert_allclose(own["value"], np.array([0.1, 0.2, 0.3]) + above + share * 0.4)
         np.testing.assert_allclose(
-            own["without1"], own["value"]
+            seed_rows["value"], np.array([0.1, 0.2, 0.3]) + above + share * 0.4
+        )
+        np.testing.assert_allclose(
+            seed_rows["without1"], seed_rows["value"]
         )  # all are .1 higher, so that the match is lower
 
 
@@ -76,8 +78,8 @@ def test_parts_of_one_change_are_matched_together():
         )
         for name, total, own in (("mnli", 0.5, 0.1), ("mnli.noise", 0, 0), ("mnli.noise3", 1, 0.8))
     )
-    found = matched(model, [small, large])
-    assert found[found["variant"] == "own"]["value"].iloc[-1] == pytest.approx(0.4)
+    result = matched(model, [small, large])
+    assert result[result["variant"] == "own"]["value"].iloc[-1] == pytest.approx(0.4)
 
 
 def test_maps_of_layers_are_matched_by_the_last_layer_of_both_models():
@@ -92,14 +94,16 @@ def test_maps_of_layers_are_matched_by_the_last_layer_of_both_models():
             }
         )
         cells = cells.assign(init=1, seed=1, head=0)
-        return pd.concat([cells.assign(variant=name, value=own) for name, own in values.items()])
+        return pd.concat(
+            [cells.assign(variant=name, value=value) for name, value in values.items()]
+        )
 
-    found = matched(
+    result = matched(
         maps("mnli", 0.6, 0.1), [maps("mnli.noise", 0.8, 0.7), maps("mnli.noise3", 0.0, 0.3)]
     )
-    found = found.set_index(["variant", "layer", "ref_layer"])["value"]
-    assert found["across", 1, 1] == pytest.approx(0.6)  # a quarter of the way
-    assert found["after", 0, 1] == pytest.approx(0.6)
+    result = result.set_index(["variant", "layer", "ref_layer"])["value"]
+    assert result["across", 1, 1] == pytest.approx(0.6)  # a quarter of the way
+    assert result["after", 0, 1] == pytest.approx(0.6)
 
 
 def test_tables_of_other_sizes_give_way_to_matched_ones_and_all_others_stay():
@@ -112,14 +116,14 @@ def test_tables_of_other_sizes_give_way_to_matched_ones_and_all_others_stay():
         "results/cosine/mnli.noise3.tsv": table("mnli.noise3", {"crop": [0.5, 0.6, 0.7]}),
         "results/losses/mnli.tsv": pd.DataFrame({"step": [1]}),
     }
-    found = with_matched(tables)
+    result = with_matched(tables)
     paths = list(tables)
     joined = "; ".join(paths[2:4])
-    assert list(found) == [*paths[:3], paths[4], joined]
-    assert set(found[joined]["model"]) == {"mnli.matched"} and set(found[joined]["variant"]) == {
+    assert list(result) == [*paths[:3], paths[4], joined]
+    assert set(result[joined]["model"]) == {"mnli.matched"} and set(result[joined]["variant"]) == {
         "crop"
     }
-    np.testing.assert_allclose(found[joined]["value"], [0.3, 0.4, 0.5])
-    assert all(found[path] is tables[path] for path in found if path != joined)
+    np.testing.assert_allclose(result[joined]["value"], [0.3, 0.4, 0.5])
+    assert all(result[path] is tables[path] for path in result if path != joined)
     beyond = tables | {paths[0]: table("mnli", {"crop": [0.0, 0.1, 0.9]})}
     assert joined not in with_matched(beyond)

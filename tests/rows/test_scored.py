@@ -40,21 +40,21 @@ def each_without(function, *columns):
 def test_classes_and_ratings_are_scored_again(read):
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 3, EXAMPLES)
-    said = np.where(rng.uniform(size=EXAMPLES) < 0.7, gold, rng.integers(0, 3, EXAMPLES))
+    predicted = np.where(rng.uniform(size=EXAMPLES) < 0.7, gold, rng.integers(0, 3, EXAMPLES))
     names = np.array(["2", "0", "1"])  # a class's number is its place
-    classes = read(gold=names[gold], prediction=names[said])
+    classes = read(gold=names[gold], prediction=names[predicted])
     numbers = gold + rng.normal(size=EXAMPLES).astype(np.float32).astype(float)
     ratings = read(gold=gold, prediction=numbers)
-    for name, table, other, oracle in (
-        ("accuracy", classes, said, accuracy_score),
-        ("f1", classes, said, lambda a, b: f1_score(a == 1, b == 1)),
-        ("mcc", classes, said, matthews_corrcoef),
+    for name, table, values, oracle in (
+        ("accuracy", classes, predicted, accuracy_score),
+        ("f1", classes, predicted, lambda a, b: f1_score(a == 1, b == 1)),
+        ("mcc", classes, predicted, matthews_corrcoef),
         ("pearson", ratings, numbers, lambda a, b: stats.pearsonr(a, b).statistic),
         ("spearman", ratings, numbers, lambda a, b: stats.spearmanr(a, b).statistic),
     ):
-        found = without_blocks([name], table, list(names) if table is classes else None)[name]
+        scores = without_blocks([name], table, list(names) if table is classes else None)[name]
         within = 1e-12 if table is classes else 1e-9
-        assert found == pytest.approx(each_without(oracle, gold, other), abs=within)
+        assert scores == pytest.approx(each_without(oracle, gold, values), abs=within)
     [alone] = without_blocks(["accuracy"], classes.iloc[:1], list(names)).values()
     assert np.isnan(alone).all()
 
@@ -71,8 +71,8 @@ def test_answers_are_averaged_over_the_questions_that_a_score_is_about(read):
         ("best_f1", [np.nan] * BLOCKS),
         ("best_f1_threshold", [np.nan] * BLOCKS),
     ):
-        found = without_blocks([name], table, None)[name]
-        assert found == pytest.approx(np.array(expected), abs=1e-9, nan_ok=True)
+        scores = without_blocks([name], table, None)[name]
+        assert scores == pytest.approx(np.array(expected), abs=1e-9, nan_ok=True)
 
 
 def test_words_of_a_sentence_stay_together(read):
@@ -81,16 +81,18 @@ def test_words_of_a_sentence_stay_together(read):
         [f"{head}:nmod:{kind}" for head, kind in zip(rng.integers(0, 3, n), "tp" * n)]
         for n in rng.integers(1, 9, EXAMPLES)
     ]
-    said = [
+    predicted = [
         [rng.choice([arc, arc, "-1:_", arc[:-1] + "x", arc[0] + ":obj"]) for arc in arcs]
         for arcs in gold
     ]
-    table = read(gold=list(map(" ".join, gold)), prediction=list(map(" ".join, said)), correct=0.5)
+    table = read(
+        gold=list(map(" ".join, gold)), prediction=list(map(" ".join, predicted)), correct=0.5
+    )
     words = np.array(list(map(len, gold)))
     for name, depth in (("uas", 1), ("las_ud", 2), ("las_full", 3), ("accuracy", 3)):
         right = [
             sum(a.split(":")[:depth] == b.split(":")[:depth] for a, b in zip(*pair))
-            for pair in zip(gold, said)
+            for pair in zip(gold, predicted)
         ]
         expected = each_without(lambda r, w: r.sum() / w.sum(), np.array(right), words)
         assert without_blocks([name], table, None)[name] == pytest.approx(expected, abs=1e-12)
@@ -100,20 +102,24 @@ def test_words_of_a_sentence_stay_together(read):
 def test_a_table_of_scores_and_its_blocks(read, tmp_path):
     rng = np.random.default_rng(3)
     gold = rng.integers(0, 2, EXAMPLES)
-    both = [np.where(rng.uniform(size=EXAMPLES) < share, gold, 1 - gold) for share in (0.6, 0.9)]
-    value = np.array([accuracy_score(gold, said) for said in both])
+    predictions_of_runs = [
+        np.where(rng.uniform(size=EXAMPLES) < share, gold, 1 - gold) for share in (0.6, 0.9)
+    ]
+    value = np.array([accuracy_score(gold, predicted) for predicted in predictions_of_runs])
     table = pd.DataFrame({"model": "rte", "metric": "accuracy", "value": value, "majority": 0.5})
-    runs = [{"scores": {"accuracy": one}} for one in value]
-    predictions = [read(gold=gold, prediction=said) for said in both]
+    runs = [{"scores": {"accuracy": score}} for score in value]
+    predictions = [read(gold=gold, prediction=predicted) for predicted in predictions_of_runs]
     write_with_blocks(tmp_path / "rte.tsv", with_blocks(table, runs, predictions, ["0", "1"]))
     back = read_with_blocks(tmp_path / "rte.tsv")
     assert list(back)[:6] == ["model", "metric", "value", "low", "high", "majority"]
-    left = np.array([each_without(accuracy_score, gold, said) for said in both])
-    expected = np.array(interval(value, left, SHARE)).T
+    jackknife = np.array(
+        [each_without(accuracy_score, gold, predicted) for predicted in predictions_of_runs]
+    )
+    expected = np.array(interval(value, jackknife, SHARE)).T
     assert back[["low", "high"]].to_numpy() == pytest.approx(expected, abs=1e-9)
     write_with_blocks(tmp_path / "other.tsv", back.assign(delta=5 + back["value"]), "delta")
     low = read_tsv(tmp_path / "other.tsv")["low"].to_numpy()
-    assert low == pytest.approx(interval(5 + value, left)[0], abs=1e-9)
+    assert low == pytest.approx(interval(5 + value, jackknife)[0], abs=1e-9)
 
 
 def test_predictions_that_were_not_scored_are_refused(tmp_path):
@@ -121,9 +127,9 @@ def test_predictions_that_were_not_scored_are_refused(tmp_path):
     scores, predictions = tmp_path / "scores.json", tmp_path / "predictions.tsv"
     write_json(scores, {"scores": {"accuracy": 0.5, "f1": 2 / 3}, "rows": {"dev": 40}})
     write_tsv(predictions, pd.DataFrame({"gold": gold, "prediction": "yes"}))
-    whole = predictions.read_text()
+    text = predictions.read_text()
     assert len(read_scored(scores, predictions, ["no", "yes"])[1]) == 40
-    for damaged in (whole[: len(whole) // 2], whole.replace("no\tyes", "yes\tyes", 1), ""):
+    for damaged in (text[: len(text) // 2], text.replace("no\tyes", "yes\tyes", 1), ""):
         predictions.write_text(damaged)
         with pytest.raises(UserError, match=r"predictions\.tsv "):
             read_scored(scores, predictions, ["no", "yes"])
@@ -132,13 +138,15 @@ def test_predictions_that_were_not_scored_are_refused(tmp_path):
 def test_a_collapsed_regressions_predictions_are_those_that_were_scored(tmp_path):
     rng = np.random.default_rng(3)
     gold = rng.integers(0, 51, 40) / 10
-    said = (2.5 + rng.uniform(0, 4e-6, 40)).astype(np.float32).astype(float)  # 17 values
+    predicted = (2.5 + rng.uniform(0, 4e-6, 40)).astype(np.float32).astype(float)  # 17 values
     scores, predictions = tmp_path / "scores.json", tmp_path / "predictions.tsv"
-    write_json(scores, {"scores": {"pearson": pearson(gold, said)}, "rows": {"dev": 40}})
-    write_tsv(predictions, pd.DataFrame({"gold": gold, "prediction": said}))
+    write_json(scores, {"scores": {"pearson": pearson(gold, predicted)}, "rows": {"dev": 40}})
+    write_tsv(predictions, pd.DataFrame({"gold": gold, "prediction": predicted}))
     _, table = read_scored(scores, predictions, None)
-    assert (table["prediction"] == said).all() and pearson(gold, said) != 0
-    expected = [pearson(gold[kept], said[kept]) for kept in outside(40)]
+    assert (table["prediction"] == predicted).all() and pearson(gold, predicted) != 0
+    expected = [
+        pearson(gold[outside_block], predicted[outside_block]) for outside_block in outside(40)
+    ]
     assert without_blocks(["pearson"], table, None)["pearson"] == pytest.approx(
         expected, abs=1e-12
     )

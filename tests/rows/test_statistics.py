@@ -45,11 +45,11 @@ def rows(keys):
 
 def test_seeds_of_one_checkpoint_do_not_count_as_pretraining_runs():
     many = rows([(1, 1, 0.0), (1, 2, 2.0), (2, 1, 4.0), (2, 2, 6.0)])
-    found = [statistics.summarise(table, ["layer"]).iloc[0] for table in (many, many[:2])]
+    summaries = [statistics.summarise(table, ["layer"]).iloc[0] for table in (many, many[:2])]
     # Means of the runs are 1 and 5: t(.975, 1) = 12.7062047 standard errors of 2.
-    assert (found[0]["value"], found[0]["high"]) == (3, pytest.approx(3 + 2 * 12.7062047))
-    assert [one["unit"] for one in found] == ["pretraining run", "seed"]
-    assert [one["replicates"] for one in found] == [2, 2]
+    assert (summaries[0]["value"], summaries[0]["high"]) == (3, pytest.approx(3 + 2 * 12.7062047))
+    assert [summary["unit"] for summary in summaries] == ["pretraining run", "seed"]
+    assert [summary["replicates"] for summary in summaries] == [2, 2]
 
 
 def test_a_run_never_fine_tuned_is_a_pretraining_run():
@@ -64,10 +64,10 @@ def test_blocks_of_inputs_take_part():
     without = dict(zip(JACKKNIFE_COLUMNS, (blocks.sum() - blocks) / 19, strict=True))
     table = rows([(1, 1, blocks.mean()), (1, 2, blocks.mean())]).assign(**without)
     layers = pd.concat([table, table.drop(columns=JACKKNIFE_COLUMNS).assign(layer=2)])
-    found = statistics.summarise(layers, ["layer"])
-    assert found["interval"].tolist() == [estimates.BOTH, estimates.REPLICATES]
+    summary = statistics.summarise(layers, ["layer"])
+    assert summary["interval"].tolist() == [estimates.BOTH, estimates.REPLICATES]
     expected = stats.t.interval(0.95, 19, blocks.mean(), stats.sem(blocks))
-    assert found.loc[0, ["low", "high"]].tolist() == pytest.approx(expected)
+    assert summary.loc[0, ["low", "high"]].tolist() == pytest.approx(expected)
     points = statistics.summarise(statistics.in_points(table), ["layer"])
     assert points.loc[0, "high"] == pytest.approx(100 * expected[1])
     with pytest.raises(ValueError, match="not those that the blocks were left out of"):
@@ -86,22 +86,24 @@ def test_pairs_of_runs_are_not_independent(key):
         f"{key}1-3",
         f"{key}2-3",
     ]
-    one = statistics.summarise(table, ["layer"]).iloc[0]
+    summary = statistics.summarise(table, ["layer"]).iloc[0]
     # Without run 1, 2, 3: 6, 2, 1; pseudo-values 9 - 2 * those are -3, 5, 7.
     half = 4.302652730 * np.std([-3, 5, 7], ddof=1) / np.sqrt(3)
-    assert (one["value"], one["low"], one["high"]) == pytest.approx((3, 3 - half, 3 + half))
+    assert (summary["value"], summary["low"], summary["high"]) == pytest.approx(
+        (3, 3 - half, 3 + half)
+    )
     unit = {"seed": "seed pair", "init": "pretraining run pair"}[key]
-    assert (one["replicates"], one["unit"]) == (3, unit)
+    assert (summary["replicates"], summary["unit"]) == (3, unit)
     assert statistics.summarise(table.head(1), ["layer"]).loc[0, "unit"] == unit
 
 
 def test_a_run_is_one_replicate_in_tables_with_and_without_a_reference():
     alone = rows([(1, 1, 0.0), (1, 2, 1.0)]).drop(columns="ref_seed")
     compared = rows([(1, 1, 0.0), (1, 2, 1.0)]).assign(ref_init=1)
-    both = pd.concat(
+    table = pd.concat(
         [alone, compared], ignore_index=True
     )  # missing numbers make the others floats
-    assert statistics.with_replicates(both)["replicate"].tolist() == ["seed1", "seed2"] * 2
+    assert statistics.with_replicates(table)["replicate"].tolist() == ["seed1", "seed2"] * 2
 
 
 def probed(keys):
@@ -139,14 +141,14 @@ def test_the_probes_of_a_parent_are_divided_among_the_seeds_of_the_same_pretrain
 def test_spreads_are_nested():
     """Probes differ by 2 within a seed, seeds by 4 within a run, runs by 10: sd of two is distance
     / sqrt 2."""
-    places = product((1, 2), (1, 2), (1, 2))
-    table = probed(("mnli", "pos", *place, np.dot(place, (10.0, 4, 2))) for place in places)
+    runs = product((1, 2), (1, 2), (1, 2))
+    table = probed(("mnli", "pos", *run, np.dot(run, (10.0, 4, 2))) for run in runs)
     for part, expected in (
         (table, [2, 4, 10]),
         (table[table["probe_seed"] == 1], [np.nan, 4, 10]),
     ):
-        found = statistics.spreads(part, ["task"]).loc[0, statistics.SPREADS]
-        assert found.tolist() == pytest.approx(np.array(expected) / np.sqrt(2), nan_ok=True)
+        spreads = statistics.spreads(part, ["task"]).loc[0, statistics.SPREADS]
+        assert spreads.tolist() == pytest.approx(np.array(expected) / np.sqrt(2), nan_ok=True)
 
 
 def test_holm_by_hand():

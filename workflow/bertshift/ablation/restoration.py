@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.ablation.predictions import predictions
 from bertshift.ablation.resuming import ResumingEncoder
-from bertshift.activations.extract import encode, equal_lengths, model_inputs, places
+from bertshift.activations.extract import encode, equal_lengths, model_inputs, token_positions
 from bertshift.activations.sampling import sample_tokens
 from bertshift.data.examples import sample
 from bertshift.errors import UserError
@@ -106,7 +106,7 @@ def movement(
     blocks = token_blocks(offsets, positions)
     resuming, batches = ResumingEncoder(encoder), []
     for batch in equal_lengths(np.diff(offsets)):
-        at = places(offsets, batch)
+        at = token_positions(offsets, batch)
         ids, segments = index["token_ids"][at], index["segment"][at]
         batches.append((at, model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)))
     with editable(encoder):

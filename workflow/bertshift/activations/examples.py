@@ -26,24 +26,28 @@ def examples(before: Path, after: Path, rows: Sequence[dict], number: int, longe
     on two lines), whether it is cut, its tokens, layers and heads, and the maps "before" and
     "after", as of `packed`. Raises UserError where there are no rows.
     """
-    tokenizer, model = load_tokenizer(after), load_encoder(after)
+    tokenizer = load_tokenizer(after)
+    model = load_encoder(after)
     lengths = np.diff(encode(tokenizer, rows, sys.maxsize)["example_offsets"])
     numbers = chosen(lengths, number, longest)
-    rows = [rows[each] for each in numbers]
+    rows = [rows[number] for number in numbers]
     index = encode(tokenizer, rows, longest)
-    tokens = np.split(index["token_ids"], index["example_offsets"][1:-1])
-    changed = _maps(model, tokenizer, rows, longest)
+    token_ids = np.split(index["token_ids"], index["example_offsets"][1:-1])
+    new_maps = _read_maps(model, tokenizer, rows, longest)
+    old_maps = _read_maps(load_encoder(before), tokenizer, rows, longest)
     inputs = []
-    for each, old in enumerate(_maps(load_encoder(before), tokenizer, rows, longest)):
-        new = changed[each]
+    for row, length, ids, old, new in zip(
+        rows, lengths[numbers], token_ids, old_maps, new_maps, strict=True
+    ):
+        layers, heads = new.shape[:2]
         inputs.append(
             {
-                "text": "\n".join(filter(None, [rows[each]["text_a"], rows[each].get("text_b")])),
-                "cut": bool(lengths[numbers[each]] > longest),
-                "tokens": tokenizer.convert_ids_to_tokens(tokens[each].tolist()),
-                "layers": len(new),
-                "heads": new.shape[1],
-                "before": packed(old[: len(new)]),
+                "text": "\n".join(filter(None, [row["text_a"], row.get("text_b")])),
+                "cut": bool(length > longest),
+                "tokens": tokenizer.convert_ids_to_tokens(ids.tolist()),
+                "layers": layers,
+                "heads": heads,
+                "before": packed(old[:layers]),
                 "after": packed(new),
             }
         )
@@ -53,17 +57,19 @@ def examples(before: Path, after: Path, rows: Sequence[dict], number: int, longe
 def chosen(lengths: Sequence[int], number: int, longest: int) -> list[int]:
     """Choose the first inputs of at most `longest` tokens; where these are too few, the shortest
     of the others."""
-    return sorted(range(len(lengths)), key=lambda each: max(lengths[each], longest))[:number]
+    order = sorted(range(len(lengths)), key=lambda example: max(lengths[example], longest))
+    return order[:number]
 
 
 def packed(maps: Tensor) -> str:
     """Encode probabilities p [layers, heads, query, key]: round(255 p) as bytes, by zlib, in
     base64."""
-    return b64encode(zlib.compress((255 * maps).round().byte().numpy().tobytes(), 9)).decode()
+    levels = (255 * maps).round().byte().numpy()
+    return b64encode(zlib.compress(levels.tobytes(), 9)).decode()
 
 
-def _maps(model, tokenizer, rows: Sequence[dict], longest: int) -> list[Tensor]:
-    found = {}
-    for batch, _, maps in unpadded_attention(model, tokenizer, rows, longest):
-        found.update(zip(batch, maps.cpu(), strict=True))
-    return [found[each] for each in range(len(rows))]
+def _read_maps(model, tokenizer, rows: Sequence[dict], longest: int) -> list[Tensor]:
+    maps = {}
+    for batch, _, batch_maps in unpadded_attention(model, tokenizer, rows, longest):
+        maps.update(zip(batch, batch_maps.cpu(), strict=True))
+    return [maps[example] for example in range(len(rows))]

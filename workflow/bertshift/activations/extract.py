@@ -40,8 +40,8 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
     only.
 
     rows: {"id", "text_a", optional "text_b"}, or {"id", "words"}, which are tokenised word by word
-    and have members that say where words are; what is longer than max_length is cut as for
-    training. A span of characters is a word piece's in its text, or its whole word's in the words
+    and have members with the positions of words; inputs longer than max_length are cut as for
+    training. A span of characters is a word piece's in its text, or its entire word's in the words
     with one space between them. Raises UserError where there are no rows.
     """
     if not rows:
@@ -49,36 +49,37 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
             "There are no stimuli to extract from: check the stimuli's source and number."
         )
     _warn_of_special_tokens(tokenizer, rows)
-    blocks = [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
-    table = _word_table if "words" in rows[0] else _table
-    tokens, lengths, *words = map(
-        np.concatenate,
-        zip(*(table(tokenizer, block, max_length) for block in blocks), strict=True),
-    )
-    columns = {
-        "token_ids": np.int32,
-        "special": bool,
-        "char_start": np.int32,
-        "char_end": np.int32,
-        "segment": np.uint8,
-    }
-    return {
-        **{
-            name: tokens[:, column].astype(dtype)
-            for column, (name, dtype) in enumerate(columns.items())
-        },
+    has_words = "words" in rows[0]
+    tokenise = _tokenise_words if has_words else _tokenise_texts
+    blocks = [
+        tokenise(tokenizer, rows[first : first + ROWS], max_length)
+        for first in range(0, len(rows), ROWS)
+    ]
+    tokens, lengths, *words = [np.concatenate(arrays) for arrays in zip(*blocks, strict=True)]
+    token_ids, special, char_start, char_end, segment = tokens.T
+    index = {
+        "token_ids": token_ids.astype(np.int32),
+        "special": special.astype(bool),
+        "char_start": char_start.astype(np.int32),
+        "char_end": char_end.astype(np.int32),
+        "segment": segment.astype(np.uint8),
         "example_offsets": np.append(0, np.cumsum(lengths)),
         "map_offsets": np.append(0, np.cumsum(lengths**2)),
         "example_ids": np.array([str(row["id"]) for row in rows]),
-        **(_word_members(*words) if words else {}),
     }
+    if has_words:
+        counts, first, last = words
+        index["word_offsets"] = np.append(0, np.cumsum(counts))
+        index["word_first"] = first.astype(np.int32)
+        index["word_last"] = last.astype(np.int32)
+    return index
 
 
 def _warn_of_special_tokens(tokenizer, rows: Sequence[dict]) -> None:
-    texts = [
-        " ".join([*row.get("words", ()), row.get("text_a") or "", row.get("text_b") or ""])
-        for row in rows
-    ]
+    texts = []
+    for row in rows:
+        parts = [*row.get("words", ()), row.get("text_a") or "", row.get("text_b") or ""]
+        texts.append(" ".join(parts))
     for token, count in written_out(tokenizer, texts).items():
         warnings.warn(
             f"{count} of {len(texts)} texts have {token} written out; it is cut like any word.",
@@ -86,67 +87,62 @@ def _warn_of_special_tokens(tokenizer, rows: Sequence[dict]) -> None:
         )
 
 
-def _word_members(
-    counts: np.ndarray, first: np.ndarray, last: np.ndarray
-) -> dict[str, np.ndarray]:
-    return {
-        "word_offsets": np.append(0, np.cumsum(counts)),
-        "word_first": first.astype(np.int32),
-        "word_last": last.astype(np.int32),
-    }
-
-
-def _table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, np.ndarray]:
+def _tokenise_texts(
+    tokenizer, rows: Sequence[dict], max_length: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Tokenise texts: one row a token (id, special, first character, end, segment); and the
     examples' lengths."""
     firsts = spans(tokenizer, [row["text_a"] for row in rows])
     seconds = spans(tokenizer, [row.get("text_b") or "" for row in rows])
     tokens, lengths = [], []
     for row, first, second in zip(rows, firsts, seconds, strict=True):
-        pair = row.get("text_b") is not None
-        keep_first, keep_second = longest_first(
-            len(first), len(second), max_length - special_tokens(tokenizer, pair)
-        )
-        example = _example(tokenizer, first[:keep_first], second[:keep_second] if pair else None)
+        is_pair = row.get("text_b") is not None
+        room = max_length - special_tokens(tokenizer, is_pair)
+        first_length, second_length = longest_first(len(first), len(second), room)
+        texts = [first[:first_length]]
+        if is_pair:
+            texts.append(second[:second_length])
+        example = _build_example(tokenizer, texts)
         tokens += example
         lengths.append(len(example))
     return np.array(tokens, np.int32), np.array(lengths, np.int64)
 
 
-def _example(
-    tokenizer, *texts: Sequence[tuple[int, int, int]] | None
+def _build_example(
+    tokenizer, texts: Sequence[Sequence[tuple[int, int, int]]]
 ) -> list[tuple[int, bool, int, int, int]]:
     """Build the input of one text or two from their pieces (id, first character, end); rows are as
-    of `_table`."""
-    texts = [text for text in texts if text is not None]
-    before, *after = layout_of(tokenizer).two if len(texts) == 2 else layout_of(tokenizer).one
-    example = [(one, True, 0, 0, 0) for one in before]
+    of `_tokenise_texts`."""
+    layout = layout_of(tokenizer)
+    before, *after = layout.two if len(texts) == 2 else layout.one
+    example = [(token, True, 0, 0, 0) for token in before]
     for segment, (text, special) in enumerate(zip(texts, after, strict=True)):
-        example += [(one, False, first, end, segment) for one, first, end in text]
-        example += [(one, True, 0, 0, segment) for one in special]
+        example += [(token, False, start, end, segment) for token, start, end in text]
+        example += [(token, True, 0, 0, segment) for token in special]
     return example or [(unknown_token(tokenizer), False, 0, 0, 0)]
 
 
-def _word_table(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, ...]:
-    """Tokenise rows of words: the rows and lengths of `_table`, how many words each example has,
-    and each word's first and last token (-1: cut off)."""
-    tokens, lengths, first, last = [], [], [], []
-    before, after = map(len, layout_of(tokenizer).one)
-    for row, pieces in zip(
-        rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True
-    ):
-        text, start = [], 0
+def _tokenise_words(tokenizer, rows: Sequence[dict], max_length: int) -> tuple[np.ndarray, ...]:
+    """Tokenise rows of words: the tokens and lengths of `_tokenise_texts`, the number of each
+    example's words, and each word's first and last token (-1: cut off)."""
+    tokens, lengths, counts, first, last = [], [], [], [], []
+    before, after = layout_of(tokenizer).one
+    all_pieces = word_pieces(tokenizer, [row["words"] for row in rows])
+    for row, pieces in zip(rows, all_pieces, strict=True):
+        text, character = [], 0
         for word, ids in zip(row["words"], pieces, strict=True):
-            begin, end = before + len(text), before + len(text) + len(ids)
-            inside = end + after <= max_length
-            first.append(begin if inside else -1)
-            last.append(end - 1 if inside else -1)
-            text += [(piece, start, start + len(word)) for piece in ids]
-            start += len(word) + 1
-        example = _example(tokenizer, text[: max_length - before - after])
+            start = len(before) + len(text)
+            end = start + len(ids)
+            is_inside = end + len(after) <= max_length
+            first.append(start if is_inside else -1)
+            last.append(end - 1 if is_inside else -1)
+            text += [(piece, character, character + len(word)) for piece in ids]
+            character += len(word) + 1
+        room = max_length - len(before) - len(after)
+        example = _build_example(tokenizer, [text[:room]])
         tokens += example
         lengths.append(len(example))
-    counts = [len(row["words"]) for row in rows]
+        counts.append(len(row["words"]))
     return tuple(np.array(values, np.int64) for values in (tokens, lengths, counts, first, last))
 
 
@@ -164,64 +160,64 @@ def extract(
     """Write the hidden states and, if asked, the attention maps of a model for `rows` to the NPZ
     `out_path`.
 
-    Evaluation mode, float32; `dtype` is how the hidden states are stored: float16 is for probes
-    (see `store`). tokens: from where first and special tokens are ([N] bool) to the positions,
-    rising, whose hidden states are stored; else all. Examples of one length share a batch of up to
-    `batch_tokens` tokens, so nothing is padded and masked; memory holds one batch, whatever the
-    number of rows. What Kovaleva et al. 2019 (section 4.3), Hao et al. 2020 (3, 4) and Merchant et
-    al. 2020 (5.1) compare. The last states are those before a final norm, which decoders and
-    ModernBERT have: so they compare with the others. Raises UserError where max_length is beyond
-    the model's positions, or a hidden state is not finite or beyond float16.
+    The model runs in evaluation mode and float32; `dtype` is the type of stored hidden states:
+    float16 is for probes (see `store`). tokens: a function from the marks of first and special
+    tokens ([N] bool) to the positions, rising, whose hidden states are stored; else all. Examples
+    of one length share a batch of up to `batch_tokens` tokens, so nothing is padded and masked;
+    memory holds one batch, whatever the number of rows. Kovaleva et al. 2019 (section 4.3), Hao et
+    al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare these. The last states are those before
+    a final norm, which decoders and ModernBERT have: so they compare with the others. Raises
+    UserError where max_length is beyond the model's positions, or a hidden state is not finite or
+    beyond float16.
     """
-    model = _evaluating(model, max_length)
+    model = _prepare_model(model, max_length)
     index = encode(tokenizer, rows, max_length)
     if tokens:
         index[KEPT] = tokens(is_special_or_first(index["special"], index["example_offsets"]))
-    config, offsets = model.config, index["example_offsets"]
-    heads = config.num_attention_heads if attention else 0
+    layers = model.config.num_hidden_layers
+    width = model.config.hidden_size
+    heads = model.config.num_attention_heads if attention else 0
+    batches = equal_lengths(np.diff(index["example_offsets"]), batch_tokens)
     done, shown = 0, time.monotonic()
-    with writing(
-        out_path, index, config.num_hidden_layers, config.hidden_size, heads, dtype
-    ) as writer:
-        write = partial(
-            _extract_batch, model, index, writer=writer, attention=attention, file=str(out_path)
+    with writing(out_path, index, layers, width, heads, dtype) as writer:
+        write_batch = partial(
+            _write_batch, model, index, writer=writer, attention=attention, file=str(out_path)
         )
-        for batch, _ in in_parts(
-            equal_lengths(np.diff(offsets), batch_tokens), write, str(out_path)
-        ):
+        for batch, _ in in_parts(batches, write_batch, str(out_path)):
             done += len(batch)
             if time.monotonic() - shown > PROGRESS_SECONDS:
                 shown = time.monotonic()
                 print(f"{out_path}: {done} of {len(rows)} inputs", file=sys.stderr, flush=True)
 
 
-def _extract_batch(
+def _write_batch(
     model, index, batch: list[int], writer: Writer, attention: bool, file: str
 ) -> None:
-    """Write a layer's states and maps as soon as they are known, so that memory holds one
+    """Write a layer's states and maps as soon as they are computed, so that memory holds one
     layer's."""
 
-    def states(layer: int, found: torch.Tensor) -> None:
-        if not found.isfinite().all():
+    def write_states(layer: int, states: torch.Tensor) -> None:
+        if not states.isfinite().all():
             raise UserError(
                 f"{file}: hidden states of layer {layer} are not finite; name another checkpoint."
             )
-        write(writer.hidden, layer, found)
+        for example, values in zip(batch, states.cpu().numpy(), strict=True):
+            writer.hidden(layer, example, values)
 
-    def write(put: Callable, layer: int, found: torch.Tensor) -> None:
-        for example, values in zip(batch, found.cpu().numpy(), strict=True):
-            put(layer, example, values)
+    def write_maps(layer: int, maps: torch.Tensor) -> None:
+        for example, values in zip(batch, maps.cpu().numpy(), strict=True):
+            writer.attention(layer, example, values)
 
-    maps = partial(write, writer.attention) if attention else None
     with torch.inference_mode():
-        visit(model, states, maps, **_unpadded(model, index, batch))
+        inputs = _batch_inputs(model, index, batch)
+        visit(model, write_states, write_maps if attention else None, **inputs)
 
 
-def _unpadded(model, index, batch: list[int]) -> dict[str, torch.Tensor]:
-    at = places(index["example_offsets"], batch)
-    return model_inputs(
-        model.device, input_ids=index["token_ids"][at], token_type_ids=index["segment"][at]
-    )
+def _batch_inputs(model, index, batch: list[int]) -> dict[str, torch.Tensor]:
+    positions = token_positions(index["example_offsets"], batch)
+    ids = index["token_ids"][positions]
+    segments = index["segment"][positions]
+    return model_inputs(model.device, input_ids=ids, token_type_ids=segments)
 
 
 def unpadded_attention(
@@ -230,18 +226,19 @@ def unpadded_attention(
     """Yield, batch by batch, (numbers of its rows, the index of `encode`, [batch, layers, heads,
     length, length]).
 
-    As `extract`, for what reads each map once: nothing is stored. Raises as `extract` does.
+    As `extract`, for callers that read each map once: nothing is stored. Raises as `extract` does.
     """
-    model = _evaluating(model, max_length)
+    model = _prepare_model(model, max_length)
     index = encode(tokenizer, rows, max_length)
 
     @torch.inference_mode()
-    def maps(batch: list[int]) -> torch.Tensor:
-        return torch.stack(read(model, True, **_unpadded(model, index, batch))[1], dim=1)
+    def batch_maps(batch: list[int]) -> torch.Tensor:
+        _, maps = read(model, True, **_batch_inputs(model, index, batch))
+        return torch.stack(maps, dim=1)
 
     batches = equal_lengths(np.diff(index["example_offsets"]), batch_tokens)
-    for batch, found in in_parts(batches, maps, "attention maps"):
-        yield batch, index, found
+    for batch, maps in in_parts(batches, batch_maps, "attention maps"):
+        yield batch, index, maps
 
 
 def padded_attention(
@@ -251,34 +248,34 @@ def padded_attention(
     `pad_to`.
 
     The rows of padded queries are there as the model computes them: a softmax over the real keys.
-    A whole set of these maps would fill a disk, so they are never stored.
+    A set of these maps would fill a disk, so they are never stored.
     """
-    model = _evaluating(model, pad_to)
+    model = _prepare_model(model, pad_to)
     index = encode(tokenizer, rows, pad_to)
-    offsets = index["example_offsets"]
-    pad_to_row = np.arange(pad_to)
+    starts = index["example_offsets"][:-1]
+    ends = index["example_offsets"][1:]
     for first in range(0, len(rows), batch_size):
-        starts, ends = (
-            offsets[:-1][first : first + batch_size, None],
-            offsets[1:][first : first + batch_size, None],
-        )
-        real = starts + pad_to_row < ends
-        positions = np.where(real, starts + pad_to_row, 0)
+        batch = slice(first, first + batch_size)
+        positions = starts[batch, None] + np.arange(pad_to)
+        is_real = positions < ends[batch, None]
+        positions = np.where(is_real, positions, 0)
         inputs = model_inputs(
             model.device,
-            input_ids=np.where(real, index["token_ids"][positions], tokenizer.pad_token_id),
-            token_type_ids=np.where(real, index["segment"][positions], 0),
-            attention_mask=real,
+            input_ids=np.where(is_real, index["token_ids"][positions], tokenizer.pad_token_id),
+            token_type_ids=np.where(is_real, index["segment"][positions], 0),
+            attention_mask=is_real,
         )
         with torch.inference_mode():
-            found = read(model, True, **inputs)[1]
-        yield found
+            _, maps = read(model, True, **inputs)
+        yield maps
 
 
-def places(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
+def token_positions(offsets: np.ndarray, batch: Sequence[int]) -> np.ndarray:
     """Compute the positions [examples, tokens] of examples of one length, given where each example
     begins."""
-    return offsets[batch][:, None] + np.arange(offsets[batch[0] + 1] - offsets[batch[0]])
+    first = batch[0]
+    length = offsets[first + 1] - offsets[first]
+    return offsets[batch][:, None] + np.arange(length)
 
 
 def model_inputs(device: torch.device, **values: np.ndarray) -> dict[str, torch.Tensor]:
@@ -288,7 +285,7 @@ def model_inputs(device: torch.device, **values: np.ndarray) -> dict[str, torch.
     }
 
 
-def _evaluating(model, max_length: int):
+def _prepare_model(model, max_length: int):
     positions = longest_input(model)
     if max_length > positions:
         raise UserError(
@@ -299,10 +296,11 @@ def _evaluating(model, max_length: int):
 
 
 def equal_lengths(lengths: np.ndarray, batch_tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
-    """Yield batches of examples of one length, longest first: what does not fit in memory fails at
-    once."""
+    """Yield batches of examples of one length, longest first: inputs that do not fit in memory
+    fail at once."""
     order = np.argsort(-lengths, kind="stable").tolist()
-    for length, same in groupby(order, key=lengths.__getitem__):
-        examples, size = list(same), max(1, batch_tokens // int(length))
+    for length, group in groupby(order, key=lengths.__getitem__):
+        examples = list(group)
+        size = max(1, batch_tokens // int(length))
         for first in range(0, len(examples), size):
             yield examples[first : first + size]

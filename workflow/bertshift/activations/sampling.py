@@ -1,4 +1,4 @@
-"""Which tokens a comparison looks at: the same for every model and layer."""
+"""The tokens that a comparison looks at: the same for every model and layer."""
 
 import numpy as np
 
@@ -13,11 +13,11 @@ def is_special_or_first(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Mark special tokens, and the first token of each example: [N] bool.
 
     In most models the first token is special too. In a decoder it may be a word's, but heads rest
-    on it and its states stand apart, whatever the word.
+    on it and its states differ from all others, whatever the word.
     """
-    found = special.copy()
-    found[offsets[:-1]] = True
-    return found
+    marked = special.copy()
+    marked[offsets[:-1]] = True
+    return marked
 
 
 def sample_tokens(
@@ -40,13 +40,12 @@ def two_samples(special_tokens: np.ndarray, count: int, stimuli: str) -> dict[st
     """Draw the tokens that metrics of sampled dumps compare, by variant: `sample_tokens` of
     "content" (without special tokens) and of "all_tokens"."""
     return {
-        variant: sample_tokens(
-            special_tokens, count, SHARED, stimuli, variant, special=variant == "all_tokens"
-        )
-        for variant in ("content", "all_tokens")
+        "content": sample_tokens(special_tokens, count, SHARED, stimuli, "content", special=False),
+        "all_tokens": sample_tokens(special_tokens, count, SHARED, stimuli, "all_tokens"),
     }
 
 
 def sampled(special_tokens: np.ndarray, count: int, stimuli: str) -> np.ndarray:
     """List the sorted positions that are in either of `two_samples`."""
-    return np.unique(np.concatenate([*two_samples(special_tokens, count, stimuli).values()]))
+    samples = two_samples(special_tokens, count, stimuli)
+    return np.union1d(samples["content"], samples["all_tokens"])

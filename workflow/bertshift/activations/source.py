@@ -23,13 +23,14 @@ def dump(
     precision: str,
     sample: int | None = None,
 ) -> None:
-    """Write what the model in `folder` makes of each set of inputs: {activation file: rows}, the
-    file called by the run and its folder by the inputs.
+    """Write the activations of the model in `folder` for each set of inputs, {activation file:
+    rows}. A file is named by the run and its folder by the inputs.
 
     attention, precision: as of `extract`; sample: the number of tokens, where only those of
     `sampled` are stored.
     """
-    model, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
+    model = load_encoder(folder).to(best_device())
+    tokenizer = load_tokenizer(folder)
     for out, rows in stimuli.items():
         print(f"activations: {folder}, {out}: {len(rows)} inputs", file=sys.stderr, flush=True)
         tokens = partial(sampled, count=sample, stimuli=out.parent.name) if sample else None
@@ -54,21 +55,19 @@ class Source:
         }
 
     def written(self, path: Path) -> Activations:
-        """Extract the states into `path`; a file that is there is deleted first, so that the disk
-        holds one."""
+        """Extract the states into `path`. An existing file is deleted first: the disk never holds
+        two."""
         path.unlink(missing_ok=True)
-        dump(
-            self.folder, {path: list(read_jsonl(self.stimuli))}, self.max_length, False, "float16"
-        )
+        rows = list(read_jsonl(self.stimuli))
+        dump(self.folder, {path: rows}, self.max_length, attention=False, precision="float16")
         return Activations(path)
 
 
 def sources(settings: Mapping, stimuli: Path) -> dict[tuple[int, int], Source]:
     """Map (init, seed) to Source by a rule's `runs` {run: [init, seed]}, `folders` {run: folder}
     and `max_length`."""
-    return {
-        tuple(replicate): Source(
-            Path(settings["folders"][run]), Path(stimuli), settings["max_length"]
-        )
-        for run, replicate in settings["runs"].items()
-    }
+    result = {}
+    for run, (init, seed) in settings["runs"].items():
+        folder = Path(settings["folders"][run])
+        result[init, seed] = Source(folder, Path(stimuli), settings["max_length"])
+    return result

@@ -19,13 +19,13 @@ Members, in this order (n examples, N real tokens, L layers, H heads, d width):
     attention_01 .. attention_LL       [H * map_offsets[n]] float32, example after example, each
                                        [H, length, length]
 
-Words are there only where the stimuli are words, `kept_tokens` only where a sample of tokens is
-stored, attention only where it was asked for.
+A file has words only where the stimuli are words, `kept_tokens` only for a sample of tokens, and
+attention only where the metrics need it.
 
-Both are float32 for what compares models, by measurement: relative error of a metric, worst layer,
-if they were stored in 16 bits instead (`benchmarks/storage_precision.py`: BERT-base with random
-weights against a copy moved by a share of their size; a metric's own size grows with the square of
-the share):
+Both are float32 where models are compared. The table has the relative error of a metric, in the
+worst layer, if they were stored in 16 bits instead (`benchmarks/storage_precision.py`: BERT-base
+with random weights against a copy moved by a share of their size; a metric's size grows with the
+square of the share):
 
     weights moved   metric        its size          float16   bfloat16
     0.1 %           JS            2e-6 .. 8e-6       0.4 %      32 %
@@ -79,7 +79,8 @@ class Maps(Sequence):
     """
 
     def __init__(self, flat: np.ndarray, map_offsets: np.ndarray, lengths: np.ndarray):
-        self.flat, self.lengths = flat, lengths
+        self.flat = flat
+        self.lengths = lengths
         self.heads = len(flat) // int(map_offsets[-1])
         self._starts = map_offsets * self.heads
 
@@ -100,8 +101,8 @@ class Maps(Sequence):
 
 
 class Activations:
-    """An activation file opened for reading; what is small is loaded, a layer is memory-mapped
-    when asked for.
+    """An activation file opened for reading; small members are loaded, a layer is memory-mapped
+    when first read.
 
     Attributes: layers (transformer layers, the embedding output not counted), width, heads (None
     without attention), examples, ids [n], offsets [n+1], lengths [n], token_ids, special, segment,
@@ -112,10 +113,8 @@ class Activations:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self._starts = _member_starts(self.path)
-        missing = {"token_ids", "special", "example_offsets", "map_offsets", hidden_name(0)} - set(
-            self._starts
-        )
-        if missing:
+        needed = {"token_ids", "special", "example_offsets", "map_offsets", hidden_name(0)}
+        if missing := needed - set(self._starts):
             raise UserError(
                 f"{path} is no activation file: it lacks {', '.join(sorted(missing))}."
             )
@@ -215,13 +214,10 @@ class Activations:
             raise UserError(f"{self.path} has no {name}: its layers are 0 to {self.layers}.")
         with open(self.path, "rb") as file:
             file.seek(self._starts[name])
-            version = np.lib.format.read_magic(file)
-            read_header = np.lib.format.read_array_header_1_0
-            shape, fortran, dtype = (
-                read_header if version == (1, 0) else np.lib.format.read_array_header_2_0
-            )(file)
+            np.lib.format.read_magic(file)  # numpy writes arrays without fields as version 1.0
+            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
             start = file.tell()
-        return np.memmap(self.path, dtype, "r", start, shape, "F" if fortran else "C")
+        return np.memmap(self.path, dtype, "r", start, shape, "F" if is_fortran else "C")
 
 
 def _member_starts(path: Path) -> dict[str, int]:
@@ -235,12 +231,12 @@ def _member_starts(path: Path) -> dict[str, int]:
                     raise UserError(
                         f"{path}: {info.filename} is compressed, so it cannot be memory-mapped."
                     )
-                # The local header repeats name and extra field, and only its own lengths say where
-                # the data begin.
+                # The local header repeats name and extra field, and only its lengths give the
+                # start of the data.
                 file.seek(info.header_offset + 26)
-                starts[info.filename.removesuffix(".npy")] = (
-                    info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
-                )
+                name_length, extra_length = struct.unpack("<HH", file.read(4))
+                start = info.header_offset + 30 + name_length + extra_length
+                starts[info.filename.removesuffix(".npy")] = start
             return starts
     except FileNotFoundError:
         raise UserError(f"{path} does not exist: ask Snakemake for it by this name.") from None
@@ -255,23 +251,25 @@ class _Member:
     memory."""
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype):
-        self._file, self._dtype = file, dtype
-        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        self._file = file
+        self._dtype = dtype
+        header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
-        self._start, self._row = file.tell(), self._dtype.itemsize * math.prod(shape[1:])
-        file.truncate(self._start + self._row * shape[0])
+        self._start = file.tell()
+        self._row_bytes = dtype.itemsize * math.prod(shape[1:])
+        file.truncate(self._start + self._row_bytes * shape[0])
 
     def put(self, row: int, values: np.ndarray) -> None:
         if self._dtype == np.float16 and np.abs(values).max() > np.finfo(np.float16).max:
             raise UserError(
                 f"{self._file.name}: a value is beyond float16; store these states as float32."
             )
-        self._file.seek(self._start + row * self._row)
+        self._file.seek(self._start + row * self._row_bytes)
         self._file.write(np.ascontiguousarray(values, self._dtype))
 
 
 class Writer:
-    """Takes the arrays of one example and layer at a time, in any order."""
+    """Writes the arrays of one example and layer at a time, in any order."""
 
     def __init__(
         self,
@@ -280,24 +278,27 @@ class Writer:
         attention: list[_Member],
         heads: int,
     ):
-        self._tokens, self._maps = index["example_offsets"], index["map_offsets"] * heads
+        self._offsets = index["example_offsets"]
+        self._map_starts = index["map_offsets"] * heads
         self._kept = index.get(KEPT)
-        self._hidden, self._attention = hidden, attention
+        self._hidden = hidden
+        self._attention = attention
 
     def hidden(self, layer: int, example: int, values: np.ndarray) -> None:
         """Write an example's hidden states, values [length, d]; layer 0 is the embedding output.
         In a file with a sample of tokens, only those are stored."""
-        start = int(self._tokens[example])
+        start = int(self._offsets[example])
         if self._kept is not None:
             first, last = np.searchsorted(self._kept, [start, start + len(values)])
-            values, start = values[self._kept[first:last] - start], int(first)
+            values = values[self._kept[first:last] - start]
+            start = int(first)
         if len(values):
             self._hidden[layer].put(start, values)
 
     def attention(self, layer: int, example: int, values: np.ndarray) -> None:
         """Write an example's attention maps, values [heads, length, length]; layers count from
         1."""
-        self._attention[layer - 1].put(int(self._maps[example]), values)
+        self._attention[layer - 1].put(int(self._map_starts[example]), values)
 
 
 @contextmanager
@@ -318,38 +319,33 @@ def writing(
     """
     path = Path(path)
     folder = path.parent / f".{path.name}.part"
-    shutil.rmtree(folder, ignore_errors=True)  # what a killed job left, gigabytes perhaps
+    shutil.rmtree(folder, ignore_errors=True)  # from a killed job, perhaps gigabytes
     folder.mkdir(parents=True)
-    tokens, cells = len(index.get(KEPT, index["token_ids"])), int(index["map_offsets"][-1])
+    tokens = len(index.get(KEPT, index["token_ids"]))
+    cells = int(index["map_offsets"][-1]) * heads
     hidden = [hidden_name(layer) for layer in range(layers + 1)]
-    attention = [attention_name(layer) for layer in range(1, layers + 1) if heads]
+    attention = [attention_name(layer) for layer in range(1, layers + 1)] if heads else []
     try:
         for key, array in index.items():
             np.save(folder / f"{key}.npy", array)
         with ExitStack() as stack:
 
-            def member(name: str, kind: str, *shape: int) -> _Member:
-                return _Member(
-                    stack.enter_context(open(folder / f"{name}.npy", "wb")), shape, np.dtype(kind)
-                )
+            def open_member(name: str, dtype: str, *shape: int) -> _Member:
+                file = stack.enter_context(open(folder / f"{name}.npy", "wb"))
+                return _Member(file, shape, np.dtype(dtype))
 
-            yield Writer(
-                index,
-                [member(name, dtype, tokens, width) for name in hidden],
-                [member(name, "float32", cells * heads) for name in attention],
-                heads,
-            )
-        _zip(
-            folder / "complete", [folder / f"{name}.npy" for name in [*index, *hidden, *attention]]
-        )
+            hidden_members = [open_member(name, dtype, tokens, width) for name in hidden]
+            attention_members = [open_member(name, "float32", cells) for name in attention]
+            yield Writer(index, hidden_members, attention_members, heads)
+        members = [folder / f"{name}.npy" for name in [*index, *hidden, *attention]]
+        _zip_members(folder / "complete", members)
         os.replace(folder / "complete", path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _zip(path: Path, members: Iterable[Path]) -> None:
-    """Move .npy files into a stored ZIP with nothing of the clock in it, the data of each aligned
-    for the reader."""
+def _zip_members(path: Path, members: Iterable[Path]) -> None:
+    """Move .npy files into a stored ZIP without times, the data of each aligned for the reader."""
     with open(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for member in members:
             info = zipfile.ZipInfo(member.name, ZIP_EPOCH)

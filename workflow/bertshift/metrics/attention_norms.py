@@ -1,9 +1,9 @@
-"""How long the vectors are that a head gives to those who attend to a token (Kobayashi et al.
+"""Lengths of the vectors that a head moves to the queries that attend to a token (Kobayashi et al.
 2020, section 2).
 
-What head h moves from token j to query i is alpha_ij f_j with f_j = v_j W_O, v_j the head's value
-vector and W_O the part of the output projection that reads the head: of length alpha_ij ||f_j||,
-as no weight is negative, one length for each head and token. No d-wide vector is made for each:
+Head h moves alpha_ij f_j from token j to query i, with f_j = v_j W_O, v_j the head's value vector
+and W_O the part of the output projection that reads the head. Its length is alpha_ij ||f_j||, as
+no weight is negative: one length for each head and token. No d-wide vector is computed for each:
 W_O' = Q R with orthonormal columns in Q, so that ||v W_O|| = ||R v||.
 """
 
@@ -22,12 +22,14 @@ def value_norms(rerun: Rerun, layer: int, states: np.ndarray) -> np.ndarray:
 
     Raises UserError where the family's output projection is not known.
     """
-    heads = range(1, heads_of(rerun.model) + 1)
-    columns = [
-        output_columns(rerun.model, layer, head, UNKNOWN).detach().double() for head in heads
-    ]
-    triangles = torch.stack([torch.linalg.qr(one, mode="r").R for one in columns])
-    norms = np.empty((len(heads), len(states)))
-    for _, places, values in rerun(layer, states, "values"):
-        norms[:, places] = (values.double() @ triangles.mT).norm(dim=-1).transpose(0, 1).cpu()
+    triangles = []
+    for head in range(1, heads_of(rerun.model) + 1):
+        columns = output_columns(rerun.model, layer, head, UNKNOWN).detach().double()
+        triangles.append(torch.linalg.qr(columns, mode="r").R)
+    triangles = torch.stack(triangles)
+    norms = np.empty((len(triangles), len(states)))
+    for _, positions, values in rerun(layer, states, "values"):
+        vectors = values.double() @ triangles.mT
+        lengths = vectors.norm(dim=-1)
+        norms[:, positions] = lengths.transpose(0, 1).cpu()
     return norms

@@ -1,7 +1,7 @@
 """How much heads attend to kinds of tokens (Kovaleva et al. 2019, sections 4.4 and 4.5, figures 6
 and 7).
 
-Of each example, layer and head:
+For each example, layer and head:
 
     received   m_j = 1/L sum_i A_ij   by all L queries, special tokens among them: the text's sum
                                       over queries, normalised by length (figure 6)
@@ -10,19 +10,21 @@ Of each example, layer and head:
 
 The value is the largest over the tokens j of a kind, as in the text and in the code behind the
 figures, and its mean is taken over the examples that have such a token. Kinds are roles: `cls` is
-the first token, special or not, and of no other kind; `sep` are the other special tokens, of which
-a decoder may have none. `sep_sum` adds the separators up instead: the larger of two is less than
-one alone. A decoder's first token sees itself alone, so from_cls says nothing there. Variants
-*_norm weigh a token by what the head hands over, m_j ||f_j|| (`attention_norms`); *_norm_share
+the first token, special or not, and of no other kind; `sep` are the other special tokens, which a
+decoder may lack. `sep_sum` adds the separators up instead: the larger of two is less than a single
+one. A decoder's first token sees itself alone, so from_cls is meaningless there. Variants *_norm
+weigh a token by the vector that the head moves, m_j ||f_j|| (`attention_norms`); *_norm_share
 divide that by its sum over all tokens of the example, which for attention itself is 1.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from transformers import PreTrainedModel
 
 from bertshift.activations.rerun import Rerun
 from bertshift.activations.sampling import is_special_or_first
@@ -51,48 +53,56 @@ def compare(
     (`token`) and variant.
 
     sd and n are over examples. In rows of the reference, column `model` names the reference.
-    annotations: of each input set, the rows of `annotations.annotate` and who made them (column
+    annotations: for each input set, the rows of `annotations.annotate` and their source (column
     `annotation`); folders: the model folder behind each activation file. Kinds that no example has
-    are told on stderr. Raises UserError where annotations are of other inputs.
+    are reported on stderr. Raises UserError where annotations are of other inputs.
     """
-    rows, done = [], set()
+    rows = []
+    done = set()
     for pair, model, reference in opened("attention_to", pairs):
         texts, annotation = annotations[pair.stimuli]
         tokens = token_kinds(model, texts)
-        present = {
-            kind: np.unique(model.example_of_token()[places]) for kind, places in tokens.items()
-        }
-        present["sep_sum"] = present["sep"]
-        missing = [kind for kind, places in tokens.items() if not len(places)]
-        if missing:
+        if missing := [kind for kind, positions in tokens.items() if not len(positions)]:
             print(
                 f"attention_to: no input of '{pair.stimuli}' has: {', '.join(missing)}.",
                 file=sys.stderr,
             )
-        for keys, one in ((pair.keys, model), (_of_reference(pair.keys), reference)):
-            if one.path in done:
+        for keys, activations in (
+            (pair.keys, model),
+            (_name_reference(pair.keys), reference),
+        ):
+            if activations.path in done:
                 continue
-            done.add(one.path)
+            done.add(activations.path)
             keys = keys | {"annotation": annotation}
-            rerun = Rerun(load_encoder(folders[one.path]), one)
-            for layer in range(1, one.layers + 1):
-                norms = value_norms(rerun, layer, one.hidden(layer - 1))
-                for (token, variant), values in per_kind(
-                    one.attention(layer), norms, tokens
-                ).items():
-                    place = {
-                        "token": token,
-                        "variant": variant,
-                        "layer": layer,
-                        "ref_layer": layer,
-                    }
-                    rows += head_rows(values, one.examples, present[token], **keys, **place)
+            encoder = load_encoder(folders[activations.path])
+            rows += [keys | row for row in _model_rows(activations, encoder, tokens)]
     return frame(rows, extra=("token", "annotation"))
 
 
-def _of_reference(keys: Mapping) -> dict:
-    own = {"model": "reference", "init": "ref_init", "seed": "ref_seed"}
-    return {**keys, **{key: keys[other] for key, other in own.items() if other in keys}}
+def _name_reference(keys: Mapping) -> dict:
+    """Name the reference in the columns of the model."""
+    columns = {"model": "reference", "init": "ref_init", "seed": "ref_seed"}
+    result = dict(keys)
+    for key, column in columns.items():
+        if column in keys:
+            result[key] = keys[column]
+    return result
+
+
+def _model_rows(
+    activations: Activations, encoder: PreTrainedModel, tokens: Mapping[str, np.ndarray]
+) -> Iterator[dict]:
+    example = activations.example_of_token()
+    examples = {kind: np.unique(example[positions]) for kind, positions in tokens.items()}
+    examples["sep_sum"] = examples["sep"]
+    rerun = Rerun(encoder, activations)
+    for layer in range(1, activations.layers + 1):
+        norms = value_norms(rerun, layer, activations.hidden(layer - 1))
+        attention = per_kind(activations.attention(layer), norms, tokens)
+        for (kind, variant), values in attention.items():
+            keys = {"token": kind, "variant": variant, "layer": layer, "ref_layer": layer}
+            yield from head_rows(values, activations.examples, examples[kind], **keys)
 
 
 def per_kind(
@@ -106,25 +116,25 @@ def per_kind(
     """
     example = np.repeat(np.arange(len(maps)), maps.lengths)
     starts = np.cumsum(maps.lengths) - maps.lengths
+    received, from_cls = column_weights(maps)
     variants = {}
-    for name, weights in zip(("received", "from_cls"), column_weights(maps), strict=True):
-        moved = weights * norms
-        total = np.add.reduceat(moved, starts, axis=1)
-        variants |= {
-            name: weights,
-            f"{name}_norm": moved,
-            f"{name}_norm_share": moved / total[:, example],
-        }
-    kinds = {kind: (places, np.maximum) for kind, places in tokens.items()} | {
-        "sep_sum": (tokens["sep"], np.add)
-    }
-    found = {}
-    for kind, (places, combine) in kinds.items():
-        if len(places):
-            _, firsts = np.unique(example[places], return_index=True)
+    for name, weights in (("received", received), ("from_cls", from_cls)):
+        lengths = weights * norms
+        totals = np.add.reduceat(lengths, starts, axis=1)
+        variants[name] = weights
+        variants[f"{name}_norm"] = lengths
+        variants[f"{name}_norm_share"] = lengths / totals[:, example]
+    combinations = [(kind, kind, np.maximum) for kind in tokens]
+    combinations.append(("sep_sum", "sep", np.add))
+    attention = {}
+    for name, kind, combine in combinations:
+        positions = tokens[kind]
+        if len(positions):
+            _, firsts = np.unique(example[positions], return_index=True)
             for variant, values in variants.items():
-                found[kind, variant] = combine.reduceat(values[:, places], firsts, axis=1).T
-    return found
+                combined = combine.reduceat(values[:, positions], firsts, axis=1)
+                attention[name, variant] = combined.T
+    return attention
 
 
 def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
@@ -132,46 +142,51 @@ def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
     first query. Either is [heads, N] float64."""
     received = np.empty((maps.heads, maps.lengths.sum()))
     from_cls = np.empty_like(received)
-    end = 0
-    for one in maps:
-        start, end = end, end + one.shape[-1]
-        one.mean(axis=1, dtype=np.float64, out=received[:, start:end])
-        from_cls[:, start:end] = one[:, 0]
+    start = 0
+    for attention in maps:
+        end = start + attention.shape[-1]
+        attention.mean(axis=1, dtype=np.float64, out=received[:, start:end])
+        from_cls[:, start:end] = attention[:, 0]
+        start = end
     return received, from_cls
 
 
 def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str, np.ndarray]:
     """Find the sorted positions of each kind's tokens. A word piece has the kinds of the word in
     which it begins."""
+    segments = [text.get(segment, {}) for text in texts for segment in SEGMENTS]
+    spellings = np.char.lower(_join_column(segments, "words"))
+    spellings = np.char.replace(spellings, "’", "'")
+    upos = _join_column(segments, "upos")
+    relations = np.char.partition(_join_column(segments, "deprels"), ":")[:, 0]
+    word_kinds = {
+        "punct": upos == "PUNCT",
+        "noun": np.isin(upos, NOUNS),
+        "verb": np.isin(upos, VERBS),
+        "pron": upos == "PRON",
+        "subj": np.isin(relations, SUBJECTS),
+        "obj": np.isin(relations, OBJECTS),
+        "neg": np.isin(spellings, NEGATIONS),
+    }
     word = word_of_token(activations, texts)
-    columns = {
-        name: np.array(
-            [
-                value
-                for text in texts
-                for part in SEGMENTS
-                for value in text.get(part, {}).get(name, ())
-            ]
-        )
-        for name in ("words", "upos", "deprels")
-    }
-    relation = np.char.partition(columns["deprels"].astype(str), ":")[:, 0]
-    spelled = np.char.replace(np.char.lower(columns["words"].astype(str)), "’", "'")
-    kinds = {
-        "punct": columns["upos"] == "PUNCT",
-        "noun": np.isin(columns["upos"], NOUNS),
-        "verb": np.isin(columns["upos"], VERBS),
-        "pron": columns["upos"] == "PRON",
-        "subj": np.isin(relation, SUBJECTS),
-        "obj": np.isin(relation, OBJECTS),
-        "neg": np.isin(spelled, NEGATIONS),
-    }
     first = is_special_or_first(np.zeros(len(word), bool), activations.offsets)
-    special = {"cls": first, "sep": activations.special & ~first}
     word[first] = -1
-    # -1: no word.
-    ordinary = {kind: np.append(of_word, False)[word] for kind, of_word in kinds.items()}
-    return {kind: np.flatnonzero(places) for kind, places in (special | ordinary).items()}
+    kinds = {
+        "cls": np.flatnonzero(first),
+        "sep": np.flatnonzero(activations.special & ~first),
+    }
+    for kind, is_kind in word_kinds.items():
+        # The value at the end is that of tokens without a word, -1.
+        kinds[kind] = np.flatnonzero(np.append(is_kind, False)[word])
+    return kinds
+
+
+def _join_column(segments: Sequence[Mapping], name: str) -> np.ndarray:
+    """Join a column of annotations of all words, as strings."""
+    values = []
+    for segment in segments:
+        values += segment.get(name, ())
+    return np.array(values, str)
 
 
 def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndarray:
@@ -179,27 +194,31 @@ def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndar
     for special tokens.
 
     A piece of spaces at a text's end belongs to the word before it. Pieces of a text without words
-    get -1, and their number is told on stderr. Raises UserError where `texts` are not those of the
-    activations.
+    get -1, and their number is reported on stderr. Raises UserError where `texts` are not those of
+    the activations.
     """
     if [str(text["id"]) for text in texts] != activations.ids.tolist():
         raise UserError(
             f"{activations.path} and its annotations hold different inputs: delete"
             " results/annotations and run again."
         )
-    found, passed = np.full(len(activations.special), -1), 0
-    for example, text in enumerate(texts):
-        tokens = np.arange(*activations.offsets[example : example + 2])
-        for segment, part in enumerate(SEGMENTS):
-            starts = np.array(text.get(part, {}).get("start", ()), int)
-            own = tokens[(activations.segment[tokens] == segment) & ~activations.special[tokens]]
-            if len(starts):
-                word = np.searchsorted(starts, activations.char_start[own], side="right") - 1
-                found[own] = passed + np.maximum(word, 0)
-            passed += len(starts)
-    if lost := int(np.sum((found < 0) & ~activations.special)):
+    ordinary = ~activations.special
+    word = np.full(len(ordinary), -1)
+    counted = 0  # words of the segments before
+    for text, (start, end) in zip(texts, pairwise(activations.offsets), strict=True):
+        tokens = np.arange(start, end)
+        for number, segment in enumerate(SEGMENTS):
+            starts = text.get(segment, {}).get("start", ())
+            if not len(starts):
+                continue
+            is_inside = (activations.segment[tokens] == number) & ordinary[tokens]
+            inside = tokens[is_inside]
+            before = np.searchsorted(starts, activations.char_start[inside], side="right") - 1
+            word[inside] = counted + np.maximum(before, 0)
+            counted += len(starts)
+    if lost := int(np.sum((word < 0) & ordinary)):
         print(
-            f"attention_to: {lost} of {len(found)} word pieces are of a text without words.",
+            f"attention_to: {lost} of {len(word)} word pieces are of a text without words.",
             file=sys.stderr,
         )
-    return found
+    return word

@@ -22,7 +22,7 @@ import numpy as np
 from bertshift.errors import UserError
 from bertshift.metrics.hidden_states import FEWEST, Moments
 
-# The least HSIC of a side with itself, as a share of the biased one: below, it is rounding.
+# The least HSIC of a model with itself, as a share of the biased estimate: below, it is rounding.
 LEAST_HSIC = 1e-9
 
 
@@ -35,26 +35,30 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
     n = len(x_squares)
     if n < FEWEST:
         raise UserError(f"Debiased CKA needs at least 4 tokens and got {n}: ask for more stimuli.")
+    diagonals = n / (n - 2) * (x_squares @ y_squares)
     totals = x_squares.sum() * y_squares.sum() / ((n - 1) * (n - 2))
-    return float(np.vdot(xy, xy) - n / (n - 2) * (x_squares @ y_squares) + totals)
+    return float(np.vdot(xy, xy) - diagonals + totals)
 
 
 def debiased(moments: Moments) -> float:
     """Calculate CKA from unbiased estimates of HSIC. It is at most 1; 0 is expected of independent
-    X and Y, so it is at times below 0. NaN, as 0 / 0, where a side's own estimate is 0 up to
-    rounding: all tokens but one are equal, or all are equally far apart. Raises UserError below 4
-    tokens."""
-    xx, yy, (x_squares, y_squares) = moments.xx, moments.yy, moments.squares()
-    own_x, own_y = hsic(xx, x_squares, x_squares), hsic(yy, y_squares, y_squares)
-    if not (own_x > LEAST_HSIC * np.vdot(xx, xx) and own_y > LEAST_HSIC * np.vdot(yy, yy)):
+    X and Y, so it is at times below 0. NaN, as 0 / 0, where the estimate of a model with itself is
+    0 up to rounding: all tokens but one are equal, or all are equally far apart. Raises UserError
+    below 4 tokens."""
+    xx = moments.xx
+    yy = moments.yy
+    x_squares, y_squares = moments.squares()
+    hsic_x = hsic(xx, x_squares, x_squares)
+    hsic_y = hsic(yy, y_squares, y_squares)
+    if hsic_x <= LEAST_HSIC * np.vdot(xx, xx) or hsic_y <= LEAST_HSIC * np.vdot(yy, yy):
         return np.nan
-    return hsic(moments.xy, x_squares, y_squares) / (own_x * own_y) ** 0.5
+    return hsic(moments.xy, x_squares, y_squares) / (hsic_x * hsic_y) ** 0.5
 
 
 def biased(moments: Moments) -> float:
     """Calculate CKA, from 0 to 1, from scatter matrices of centred X and Y."""
-    together = np.vdot(moments.xy, moments.xy)
-    return float(together / (np.linalg.norm(moments.xx) * np.linalg.norm(moments.yy)))
+    norms = np.linalg.norm(moments.xx) * np.linalg.norm(moments.yy)
+    return float(np.vdot(moments.xy, moments.xy) / norms)
 
 
 def distances(moments: Moments) -> dict[str, float]:

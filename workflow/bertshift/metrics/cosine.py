@@ -28,9 +28,9 @@ def quotient(dot, p_square, q_square):
 def per_map(p: Maps, q: Maps) -> np.ndarray:
     """Compute the cosine [n, heads] of each flattened map of one layer with the other model's
     map."""
-    return quotient(
-        *map_sums(_products, p.flat, q.flat, np.repeat(p.lengths, p.heads) ** 2)
-    ).reshape(-1, p.heads)
+    sizes = np.repeat(p.lengths, p.heads) ** 2
+    dot, p_square, q_square = map_sums(_products, p.flat, q.flat, sizes)
+    return quotient(dot, p_square, q_square).reshape(-1, p.heads)
 
 
 def compare(pairs: list[Pair]) -> pd.DataFrame:
@@ -39,8 +39,7 @@ def compare(pairs: list[Pair]) -> pd.DataFrame:
 
     Raises UserError where tokens, layers or heads of a pair differ.
     """
-    return frame(
-        row
-        for keys, values in attention_rows("cosine", pairs, per_map)
-        for row in head_rows(values, **keys, variant="crop")
-    )
+    rows = []
+    for keys, values in attention_rows("cosine", pairs, per_map):
+        rows += head_rows(values, **keys, variant="crop")
+    return frame(rows)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from bertshift.activations.extract import encode, padded_attention
 from bertshift.errors import UserError
@@ -36,42 +37,41 @@ def compare(
     Sums are in float64; nothing is stored. Raises UserError where layers or heads differ, or
     pad_to is beyond a model's positions.
     """
-    shapes = [
-        (one.config.num_hidden_layers, one.config.num_attention_heads)
-        for one in (model, reference)
-    ]
-    if shapes[0] != shapes[1]:
+    layers = model.config.num_hidden_layers
+    heads = model.config.num_attention_heads
+    ref_layers = reference.config.num_hidden_layers
+    ref_heads = reference.config.num_attention_heads
+    if (layers, heads) != (ref_layers, ref_heads):
         raise UserError(
-            f"models of {shapes[0][0]} layers x {shapes[0][1]} heads and of {shapes[1][0]} x"
-            f" {shapes[1][1]}: cosine compares head by head. Ask for rsa or svcca instead."
+            f"models of {layers} layers x {heads} heads and of {ref_layers} x"
+            f" {ref_heads}: cosine compares head by head. Ask for rsa or svcca instead."
         )
-    positions = min(longest_input(one) for one in (model, reference))
+    positions = min(longest_input(model), longest_input(reference))
     if pad_to > positions:
         raise UserError(
             f"samples.padded_length: {pad_to} is beyond {positions} positions; write at most that."
         )
-    batches = [
-        [
-            quotient(*(product.sum((2, 3)) for product in _products(a, b))).cpu().numpy()
-            for a, b in zip(model_maps, reference_maps, strict=True)
-        ]
-        for model_maps, reference_maps in zip(
-            padded_attention(model, tokenizer, rows, pad_to, batch_size),
-            padded_attention(reference, tokenizer, rows, pad_to, batch_size),
-            strict=True,
-        )
-    ]
-    layers = [np.concatenate(values) for values in zip(*batches, strict=True)]
-    return frame(
-        row
-        for layer, values in enumerate(layers, 1)
-        for row in head_rows(values, **keys, layer=layer, ref_layer=layer, variant="padded")
-    )
+    batches = []
+    for model_maps, reference_maps in zip(
+        padded_attention(model, tokenizer, rows, pad_to, batch_size),
+        padded_attention(reference, tokenizer, rows, pad_to, batch_size),
+        strict=True,
+    ):
+        batches.append(list(map(_cosines, model_maps, reference_maps)))
+    table = []
+    for layer, values in enumerate(zip(*batches, strict=True), 1):
+        layer_keys = {"layer": layer, "ref_layer": layer, "variant": "padded"}
+        table += head_rows(np.concatenate(values), **keys, **layer_keys)
+    return frame(table)
 
 
-def _products(a, b):
-    a, b = a.double(), b.double()
-    return a * b, a * a, b * b
+def _cosines(p: Tensor, q: Tensor) -> np.ndarray:
+    """Compute the cosines [n, heads] of one layer's maps [n, heads, length, length]."""
+    p, q = p.double(), q.double()
+    dot = (p * q).sum((2, 3))
+    p_square = (p * p).sum((2, 3))
+    q_square = (q * q).sum((2, 3))
+    return quotient(dot, p_square, q_square).cpu().numpy()
 
 
 def compare_saved(
@@ -79,23 +79,23 @@ def compare_saved(
 ) -> pd.DataFrame:
     """Run `compare` for every pair (folder, reference's folder, keys) on the inputs that its key
     `stimuli` names."""
-    parts = []
+    tables = []
     for number, (folder, reference, keys) in enumerate(pairs, 1):
         print(
             f"cosine, padded: pair {number}/{len(pairs)}: {folder} vs {reference}",
             file=sys.stderr,
             flush=True,
         )
-        models = [load_encoder(Path(each)) for each in (folder, reference)]
-        tokenizers, rows = (
-            [load_tokenizer(Path(each)) for each in (folder, reference)],
-            stimuli[keys["stimuli"]],
-        )
-        ids, others = (encode(tokenizer, rows, pad_to)["token_ids"] for tokenizer in tokenizers)
-        if not np.array_equal(ids, others):
+        rows = stimuli[keys["stimuli"]]
+        tokenizer = load_tokenizer(Path(folder))
+        ids = encode(tokenizer, rows, pad_to)["token_ids"]
+        reference_ids = encode(load_tokenizer(Path(reference)), rows, pad_to)["token_ids"]
+        if not np.array_equal(ids, reference_ids):
             raise UserError(
                 f"{folder} and {reference} cut the inputs into other tokens: name a reference with"
                 " the model's own tokenizer."
             )
-        parts.append(compare(*models, tokenizers[0], rows, keys, pad_to))
-    return pd.concat(parts, ignore_index=True)
+        model = load_encoder(Path(folder))
+        reference_model = load_encoder(Path(reference))
+        tables.append(compare(model, reference_model, tokenizer, rows, keys, pad_to))
+    return pd.concat(tables, ignore_index=True)

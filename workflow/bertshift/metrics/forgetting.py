@@ -1,16 +1,15 @@
-"""What fine-tuning made a model forget: the loss of the pretrained head on the fine-tuned
-encoder.
+"""Forgetting in fine-tuning: the loss of the pretrained head on the fine-tuned encoder.
 
     loss      = mean over hidden words w of -ln p(w)
     forgotten = loss of the model - loss of its checkpoint
 
-where p is what the checkpoint's own head makes of the last layer, of either encoder. 15 % of a
+where p is the prediction of the checkpoint's head from the last layer of either encoder. 15 % of a
 sentence's content tokens are hidden (Devlin et al. 2019, section 3.1), all of them by the mask. A
 decoder predicts as many words from those before them. The same words are hidden from all models
-that cut a text alike. The head on lower layers' output is a curve beside that (nostalgebraist
-2020, "logit lens"): what stands between the last layer and the head stands there too.
+that cut a text alike. The head also reads lower layers' output (nostalgebraist 2020, "logit
+lens"), through the norms that lie between the last layer and the head.
 
-Beside it: how far the encoder's weights moved, |W - W0|_F / |W0|_F.
+A second metric is the distance that the encoder's weights moved, |W - W0|_F / |W0|_F.
 """
 
 import sys
@@ -23,9 +22,10 @@ import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from bertshift.activations.extract import encode, equal_lengths, model_inputs, places
+from bertshift.activations.extract import encode, equal_lengths, model_inputs, token_positions
 from bertshift.data.documents import read_documents
 from bertshift.errors import UserError
 from bertshift.models.family import family_of, longest_input
@@ -39,8 +39,8 @@ from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
 SHARE = 0.15
-DECODED = 512  # places that are decoded at a time: their logits take 100 MB at 50,000 words
-DOCUMENTS = 20_000  # of a corpus, that are counted
+DECODED = 512  # positions that are decoded at a time: their logits take 100 MB at 50,000 words
+DOCUMENTS = 20_000  # of a corpus whose words are counted
 
 
 def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) -> np.ndarray:
@@ -49,19 +49,19 @@ def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) ->
 
     Returns their positions [m], rising. index: as of `extract.encode`. The draw depends on the
     inputs' lengths and on the name `stimuli` alone. In a decoder (`causal`) the first token is not
-    predicted, as nothing stands before it. Raises UserError where nothing can be hidden.
+    predicted, as no token precedes it. Raises UserError where nothing can be hidden.
     """
     generator = np.random.default_rng(seed_from("forgetting", stimuli))
-    apart = index["special"].copy()
     offsets = index["example_offsets"]
+    can_be_hidden = ~index["special"]
     if causal:
-        apart[offsets[:-1]] = True
-    found = []
-    for first, end in pairwise(offsets):
-        candidates = first + np.flatnonzero(~apart[first:end])
-        order = generator.permutation(candidates)
-        found.append(np.sort(order[: max(1, round(SHARE * len(candidates)))]))
-    positions = np.concatenate(found)
+        can_be_hidden[offsets[:-1]] = False
+    hidden = []
+    for start, end in pairwise(offsets):
+        candidates = start + np.flatnonzero(can_be_hidden[start:end])
+        count = max(1, round(SHARE * len(candidates)))
+        hidden.append(np.sort(generator.permutation(candidates)[:count]))
+    positions = np.concatenate(hidden)
     if not len(positions):
         raise UserError(
             f"stimuli '{stimuli}': no input has a word to be hidden; check their source."
@@ -83,40 +83,49 @@ def losses(
     The embeddings come first. mask: the token that hides them; None for a decoder, which predicts
     each token from those before it.
     """
-    offsets, words = index["example_offsets"], index["token_ids"].astype(np.int64)
+    offsets = index["example_offsets"]
+    words = index["token_ids"].astype(np.int64)
     shown = words.copy()
     if mask is not None:
         shown[positions] = mask
-    number = np.full(len(words), -1)
-    number[positions] = np.arange(len(positions))
-    found = np.empty((encoder.config.num_hidden_layers + 1, len(positions)))
+    # The number of each hidden word among all hidden words, -1 for the others.
+    hidden_number = np.full(len(words), -1)
+    hidden_number[positions] = np.arange(len(positions))
     norms = norms_of(encoder)
 
-    def computed(batch: list[int]) -> tuple[np.ndarray, list[np.ndarray]]:
-        at = places(offsets, batch)
-        chosen = number[at]
-        # A word is predicted from its own place, or from the one before.
-        reads = chosen >= 0 if mask is not None else np.roll(chosen, -1, axis=1) >= 0
+    def batch_losses(batch: list[int]) -> tuple[np.ndarray, list[np.ndarray]]:
+        tokens = token_positions(offsets, batch)
+        numbers = hidden_number[tokens]
+        is_hidden = numbers >= 0
+        # A word is predicted from its own position, or from the one before.
+        is_read = is_hidden if mask is not None else np.roll(is_hidden, -1, axis=1)
         inputs = model_inputs(
-            encoder.device, input_ids=shown[at], token_type_ids=index["segment"][at]
+            encoder.device, input_ids=shown[tokens], token_type_ids=index["segment"][tokens]
         )
-        reads = torch.from_numpy(reads).to(encoder.device)
-        targets = torch.from_numpy(words[at][chosen >= 0]).to(encoder.device)
+        is_read = torch.from_numpy(is_read).to(encoder.device)
+        targets = torch.from_numpy(words[tokens][is_hidden]).to(encoder.device)
         layers = []
         for states in read(encoder, **inputs)[0]:
-            states = states[reads]
+            states = states[is_read]
             for norm in norms:
                 states = norm(states)
-            parts = zip(states.split(DECODED), targets.split(DECODED), strict=True)
-            each = [
-                F.cross_entropy(head(part).float(), word, reduction="none") for part, word in parts
-            ]
-            layers.append(torch.cat(each).cpu().numpy())
-        return chosen[chosen >= 0], layers
+            layers.append(_head_losses(head, states, targets))
+        return numbers[is_hidden], layers
 
-    for _, (numbers, layers) in in_parts(equal_lengths(np.diff(offsets)), computed, "forgetting"):
-        found[:, numbers] = layers
-    return found
+    values = np.empty((encoder.config.num_hidden_layers + 1, len(positions)))
+    batches = equal_lengths(np.diff(offsets))
+    for _, (numbers, layers) in in_parts(batches, batch_losses, "forgetting"):
+        values[:, numbers] = layers
+    return values
+
+
+def _head_losses(head: LanguageHead, states: Tensor, targets: Tensor) -> np.ndarray:
+    """Compute -ln p [m] of the `targets` [m] by the head on `states` [m, d]."""
+    parts = [
+        F.cross_entropy(head(part).float(), words, reduction="none")
+        for part, words in zip(states.split(DECODED), targets.split(DECODED), strict=True)
+    ]
+    return torch.cat(parts).cpu().numpy()
 
 
 def unigram_losses(
@@ -125,34 +134,38 @@ def unigram_losses(
     vocabulary: int,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Compute -ln p(w) [m] of a model that knows how frequent words are, and nothing else.
+    """Compute -ln p(w) [m] of a model that knows only the frequencies of words.
 
-    p(w) = (c(w) + T / V) / (N + T), where c counts N tokens of T kinds, of V that there are
+    p(w) = (c(w) + T / V) / (N + T), where c counts N tokens of T kinds, in a vocabulary of V kinds
     (Witten and Bell 1991). counts: c [V] of another corpus. Without it, c counts the content
     tokens of all inputs except the one that the word is in.
     """
-    words, content = index["token_ids"], ~index["special"]
+    words = index["token_ids"]
+    content = ~index["special"]
     if counts is not None:
         kinds = np.count_nonzero(counts)
-        return -np.log((counts[words[positions]] + kinds / vocabulary) / (counts.sum() + kinds))
+        c = counts[words[positions]]
+        p = (c + kinds / vocabulary) / (counts.sum() + kinds)
+        return -np.log(p)
     counts = np.bincount(words[content], minlength=vocabulary)
-    total, kinds = counts.sum(), np.count_nonzero(counts)
-    found = []
-    offsets = index["example_offsets"]
-    for first, end in pairwise(offsets):
-        inside = slice(first, end)
-        own, times = np.unique(words[inside][content[inside]], return_counts=True)
-        left = dict(zip(own.tolist(), (counts[own] - times).tolist(), strict=True))
-        others = kinds - np.count_nonzero(counts[own] == times)
-        here = words[
-            positions[np.searchsorted(positions, first) : np.searchsorted(positions, end)]
-        ]
-        c = np.array([left[word] for word in here.tolist()])
-        found.append(-np.log((c + others / vocabulary) / (total - times.sum() + others)))
-    return np.concatenate(found)
+    total = counts.sum()
+    kinds = np.count_nonzero(counts)
+    losses_of_inputs = []
+    for start, end in pairwise(index["example_offsets"]):
+        content_words = words[start:end][content[start:end]]
+        input_words, input_counts = np.unique(content_words, return_counts=True)
+        rest_counts = counts[input_words] - input_counts
+        rest_kinds = kinds - np.count_nonzero(rest_counts == 0)
+        rest_total = total - input_counts.sum()
+        first, last = np.searchsorted(positions, [start, end])
+        hidden = words[positions[first:last]]
+        c = rest_counts[np.searchsorted(input_words, hidden)]
+        p = (c + rest_kinds / vocabulary) / (rest_total + rest_kinds)
+        losses_of_inputs.append(-np.log(p))
+    return np.concatenate(losses_of_inputs)
 
 
-def counted(corpus: Path, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
+def count_words(corpus: Path, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
     """Count how often each token [vocabulary] occurs in the first DOCUMENTS documents of a corpus
     file."""
     documents = read_documents(corpus)[:DOCUMENTS]
@@ -168,20 +181,22 @@ def moved(model: PreTrainedModel, parent: PreTrainedModel) -> Iterator[tuple[str
     """Yield (variant, layer, |W - W0|_F / |W0|_F): `part` for the embeddings, which are layer 0,
     and each layer; `whole`, at the last layer's number, for all weights that both encoders have
     but a pooler's."""
-    family, before = family_of(model), dict(parent.named_parameters())
+    family = family_of(model)
+    parent_weights = dict(parent.named_parameters())
     squares: dict[str, np.ndarray] = {}
     for name, weight in model.named_parameters():
         group = family.group(name)
-        if group != "pooler" and name in before:
-            start = before[name].detach().double()
-            sums = [
-                ((weight.detach().double() - start) ** 2).sum().item(),
-                (start**2).sum().item(),
-            ]
+        if group != "pooler" and name in parent_weights:
+            before = parent_weights[name].detach().double()
+            change = weight.detach().double() - before
+            sums = [(change**2).sum().item(), (before**2).sum().item()]
             squares[group] = squares.get(group, np.zeros(2)) + sums
     for group, (change, size) in squares.items():
-        if group == "embeddings" or group.isdecimal():
-            yield "part", int(group) if group.isdecimal() else 0, float(np.sqrt(change / size))
+        moved_by = float(np.sqrt(change / size))
+        if group == "embeddings":
+            yield "part", 0, moved_by
+        elif group.isdecimal():
+            yield "part", int(group), moved_by
     change, size = sum(squares.values())
     yield "whole", model.config.num_hidden_layers, float(np.sqrt(change / size))
 
@@ -200,27 +215,27 @@ def forgetting(
     and `forgotten`, which is model minus parent, have one at the last layer of the model. sd is
     the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have
     the value without each block of inputs. Metric weights_moved: as of `moved`. `parent` is the
-    folder of the run's checkpoint; corpus: what the checkpoint was trained on, where it is at
-    hand. Raises UserError for a checkpoint without a head or, unless it is a decoder, without a
-    mask.
+    folder of the run's checkpoint; corpus: the checkpoint's training data, where it is at hand.
+    Raises UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
     """
-    tables, parents = [], {}
+    tables = []
+    folder, parent = None, None
     for number, run in enumerate(runs, 1):
         print(
             f"forgetting: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True
         )
-        if run["parent"] not in parents:
-            parents = {
-                run["parent"]: _Parent(Path(run["parent"]), rows, max_length, stimuli, corpus)
-            }
-        found = list(parents[run["parent"]].compared(load_encoder(Path(run["folder"]))))
+        if run["parent"] != folder:
+            folder = run["parent"]
+            parent = None  # frees the memory of the parent before
+            parent = _Parent(Path(folder), rows, max_length, stimuli, corpus)
+        model = load_encoder(Path(run["folder"]))
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
-        tables.append(pd.DataFrame(found).assign(**keys))
+        tables.append(pd.DataFrame(parent.compare(model)).assign(**keys))
     return pd.concat(tables, ignore_index=True)
 
 
 class _Parent:
-    """A checkpoint: its head, the words that are hidden, and its own losses."""
+    """A checkpoint with its head, the hidden words, and its losses."""
 
     def __init__(
         self,
@@ -230,8 +245,9 @@ class _Parent:
         stimuli: str,
         corpus: Path | None,
     ):
-        self.encoder, tokenizer = load_encoder(folder).to(best_device()), load_tokenizer(folder)
-        self.head = LanguageHead(load_language_model(folder, self.encoder).to(best_device()))
+        self.encoder = load_encoder(folder).to(best_device())
+        tokenizer = load_tokenizer(folder)
+        head = LanguageHead(load_language_model(folder, self.encoder).to(best_device()))
         causal = family_of(self.encoder).causal
         if not causal and tokenizer.mask_token_id is None:
             raise UserError(
@@ -240,31 +256,26 @@ class _Parent:
             )
         index = encode(tokenizer, rows, min(max_length, longest_input(self.encoder)))
         positions = hidden_words(index, causal, stimuli)
-        self.losses = partial(
-            losses,
-            head=self.head,
-            index=index,
-            positions=positions,
-            mask=None if causal else tokenizer.mask_token_id,
-        )
+        mask = None if causal else tokenizer.mask_token_id
+        self.losses = partial(losses, head=head, index=index, positions=positions, mask=mask)
+        self.parent_losses = self.losses(self.encoder)
         offsets = index["example_offsets"]
-        self.block = block_of(len(offsets) - 1)[
-            np.searchsorted(offsets, positions, side="right") - 1
-        ]
-        self.own = self.losses(self.encoder)
-        counts = None if corpus is None else counted(corpus, tokenizer)
+        example = np.searchsorted(offsets, positions, side="right") - 1
+        self.block = block_of(len(offsets) - 1)[example]
+        counts = None if corpus is None else count_words(corpus, tokenizer)
         self.unigram = unigram_losses(index, positions, len(tokenizer), counts)
 
-    def compared(self, model: PreTrainedModel) -> Iterator[dict]:
+    def compare(self, model: PreTrainedModel) -> Iterator[dict]:
+        """Yield the rows of one fine-tuned model."""
         model = model.to(best_device())
-        theirs = self.losses(model)
-        last = len(theirs) - 1
-        for variant, values in (("model", theirs), ("parent", self.own)):
-            for layer, each in enumerate(values):
-                yield _row(variant, layer, each) | self.without(each)
-        yield _row("unigram", last, self.unigram)
-        forgotten = theirs[-1] - self.own[-1]
-        yield _row("forgotten", last, forgotten) | self.without(forgotten)
+        model_losses = self.losses(model)
+        last = len(model_losses) - 1
+        for variant, layers in (("model", model_losses), ("parent", self.parent_losses)):
+            for layer, values in enumerate(layers):
+                yield _summarise(variant, layer, values) | self.average_without_blocks(values)
+        yield _summarise("unigram", last, self.unigram)
+        forgotten = model_losses[-1] - self.parent_losses[-1]
+        yield _summarise("forgotten", last, forgotten) | self.average_without_blocks(forgotten)
         for variant, layer, value in moved(model, self.encoder):
             yield {
                 "metric": "weights_moved",
@@ -275,23 +286,18 @@ class _Parent:
                 "n": 1,
             }
 
-    def without(self, values: np.ndarray) -> dict[str, float]:
+    def average_without_blocks(self, values: np.ndarray) -> dict[str, float]:
         """Average losses without the words of each block of inputs."""
-        return dict(
-            zip(
-                JACKKNIFE_COLUMNS,
-                left_out(np.bincount(self.block, values), np.bincount(self.block)),
-            )
-        )
+        means = left_out(np.bincount(self.block, values), np.bincount(self.block))
+        return dict(zip(JACKKNIFE_COLUMNS, means))
 
 
-def _row(variant: str, layer: int, values: np.ndarray) -> dict:
-    spread = values.std(ddof=1) if len(values) > 1 else np.nan
+def _summarise(variant: str, layer: int, values: np.ndarray) -> dict:
     return {
         "metric": "forgetting",
         "variant": variant,
         "layer": layer,
         "value": values.mean(),
-        "sd": spread,
+        "sd": values.std(ddof=1) if len(values) > 1 else np.nan,
         "n": len(values),
     }

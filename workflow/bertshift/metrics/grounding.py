@@ -1,5 +1,5 @@
-"""How far apart runs of one task are, by each measure, and how differently they behave (Ding et
-al. 2021; ReSi 2024).
+"""Distances between runs of one task, by each measure, and differences in behaviour (Ding et al.
+2021; ReSi 2024).
 
 For every two runs of a pretraining run: distances of hidden states and of attention, on the same
 inputs,
@@ -18,7 +18,7 @@ development set,
     score        absolute difference of headline scores
     outputs      Jensen-Shannon divergence of the classes' probabilities in nats, mean over
                  examples; for a regression, whose output is one number, the mean absolute
-                 difference of outputs, which takes the place of both
+                 difference of outputs
 """
 
 import shutil
@@ -54,7 +54,7 @@ EXTRA = ("summary", "predictions", "score", "outputs")
 
 def ground(
     runs: Sequence[Mapping],
-    behaving: Mapping[str, "Behaviour"],
+    behaviours: Mapping[str, "Behaviour"],
     inputs: Sequence[dict],
     stimuli: str,
     folder: Path,
@@ -64,7 +64,7 @@ def ground(
     """Compare all runs of a task. One row a pair of runs of a pretraining run, measure (`variant`)
     and summary of layers (`summary`: last, mean).
 
-    runs: {"model", "folder", "init", "seed"}; behaving: by a run's folder; inputs: rows of id,
+    runs: {"model", "folder", "init", "seed"}; behaviours: by a run's folder; inputs: rows of id,
     text_a and perhaps text_b, cut to `max_length` pieces; tokens: how many RSA ("rsa") and the
     other measures of hidden states ("svcca") draw. `folder` holds the activations of one
     pretraining run's runs at a time, and is deleted. `value` is empty where a layer's tokens do
@@ -74,7 +74,7 @@ def ground(
     for init in dict.fromkeys(run["init"] for run in runs):
         block = [run for run in runs if run["init"] == init]
         try:
-            shutil.rmtree(folder, ignore_errors=True)  # what a killed job left
+            shutil.rmtree(folder, ignore_errors=True)  # from a job that was killed
             files = [Path(folder) / stimuli / f"{number}.npz" for number in range(len(block))]
             for run, file in zip(block, files, strict=True):
                 dump(
@@ -84,48 +84,49 @@ def ground(
                     attention=True,
                     precision="float32",
                 )
-            rows += _rows(block, files, behaving, stimuli, tokens)
+            rows += _block_rows(block, files, behaviours, stimuli, tokens)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return frame(rows, extra=EXTRA)
 
 
-def _rows(block, files, behaving, stimuli, tokens) -> Iterator[dict]:
-    opened = [Activations(file) for file in files]
-    for (a, b), found in distances(opened, stimuli, tokens).items():
-        one, other = (block[each] for each in (a, b))
+def _block_rows(runs, files, behaviours, stimuli, tokens) -> Iterator[dict]:
+    """Yield the rows of all pairs of runs of one pretraining run."""
+    activations = [Activations(file) for file in files]
+    for (a, b), layer_distances in distances(activations, stimuli, tokens).items():
+        run = runs[a]
+        reference = runs[b]
         keys = {
             "metric": "grounding",
-            "model": one["model"],
-            "reference": other["model"],
+            "model": run["model"],
+            "reference": reference["model"],
             "stimuli": stimuli,
-            "init": one["init"],
-            "seed": one["seed"],
-            "ref_init": other["init"],
-            "ref_seed": other["seed"],
-            "layer": opened[a].layers,
-            "ref_layer": opened[b].layers,
+            "init": run["init"],
+            "seed": run["seed"],
+            "ref_init": reference["init"],
+            "ref_seed": reference["seed"],
+            "layer": activations[a].layers,
+            "ref_layer": activations[b].layers,
             "head": 0,
             "sd": np.nan,
         }
-        behaviour = differences(*(behaving[run["folder"]] for run in (one, other)))
-        for measure, by_layer in found.items():
-            for summary, value in (("last", by_layer[-1]), ("mean", np.mean(by_layer))):
-                yield (
-                    keys
-                    | {"variant": measure, "summary": summary, "value": float(value)}
-                    | behaviour
-                )
+        behaviour = differences(behaviours[run["folder"]], behaviours[reference["folder"]])
+        for measure, values in layer_distances.items():
+            for summary, value in (("last", values[-1]), ("mean", np.mean(values))):
+                row = {"variant": measure, "summary": summary, "value": float(value)}
+                yield keys | row | behaviour
 
 
 class _Layer:
-    """One layer of one run, with what the distances to all others need of it, computed when it is
-    asked for."""
+    """One layer of one run, and the numbers that its distances to all others need, computed once
+    when first used."""
 
     def __init__(
         self, activations: Activations, layer: int, content: np.ndarray, drawn: np.ndarray
     ):
-        self.activations, self.layer, self.content = activations, layer, content
+        self.activations = activations
+        self.layer = layer
+        self.content = content
         self.representation = Representation(CenteredStates(activations.hidden(layer), drawn))
 
     @property
@@ -133,17 +134,17 @@ class _Layer:
         return self.representation.states.varies
 
     @cached_property
-    def kept(self) -> int:
-        return self.representation.principal().kept(SHARE)
+    def k(self) -> int:
+        return self.representation.principal().count_for(SHARE)
 
     @cached_property
-    def unit(self) -> np.ndarray:
+    def unit_rows(self) -> np.ndarray:
         where = f"hidden layer {self.layer} in {self.activations.path}"
         return similarity_rows(self.activations.states(self.layer, self.content), where)
 
     @cached_property
     def own_sums(self) -> OwnSums:
-        return own_sums(self.unit)
+        return own_sums(self.unit_rows)
 
     @cached_property
     def maps(self):
@@ -153,16 +154,18 @@ class _Layer:
 def distances(
     runs: Sequence[Activations], stimuli: str, tokens: Mapping[str, int]
 ) -> dict[tuple[int, int], dict[str, list[float]]]:
-    """Measure how far each pair of `runs`, a < b, is apart by each measure, in every layer from 1
+    """Measure the distance of each pair of `runs`, a < b, by each measure, in every layer from 1
     to the last; NaN where that is undefined.
 
-    Tokens are those that RSA and SVCCA draw of the same stimuli. Of two depths the layers of the
-    shallower model are compared with those at the same share of the deeper. A layer of a run is
-    decomposed once for all pairs; memory holds one layer of every run. Raises UserError where
-    tokens are too few for SVCCA.
+    Tokens are those that RSA and SVCCA draw of the same stimuli. For models of two depths, the
+    layers of the shallower model are compared with those at the same share of the deeper. A layer
+    of a run is decomposed once for all pairs; memory holds one layer of every run. Raises
+    UserError where tokens are too few for SVCCA.
     """
-    special, offsets = runs[0].special, runs[0].offsets
-    content = two_samples(is_special_or_first(special, offsets), tokens["rsa"], stimuli)["content"]
+    special = runs[0].special
+    offsets = runs[0].offsets
+    is_excluded = is_special_or_first(special, offsets)
+    content = two_samples(is_excluded, tokens["rsa"], stimuli)["content"]
     drawn = sample_tokens(special, tokens["svcca"], "svcca", stimuli)
     width = max(run.width for run in runs)
     if len(drawn) - 1 <= width:
@@ -170,49 +173,51 @@ def distances(
             f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli."
         )
     pairs = list(combinations(range(len(runs)), 2))
-    found = {pair: {measure: [] for measure in MEASURES} for pair in pairs}
+    result = {pair: {measure: [] for measure in MEASURES} for pair in pairs}
     for depth in range(1, max(run.layers for run in runs) + 1):
         print(f"grounding: layer {depth} of {len(pairs)} pairs", file=sys.stderr, flush=True)
-        known: dict[tuple[int, int], _Layer] = {}
+        layers: dict[tuple[int, int], _Layer] = {}
         for pair in pairs:
             shallow, deep = sorted(pair, key=lambda number: runs[number].layers)
             if depth > runs[shallow].layers:
                 continue
-            other = matching_layer(depth, runs[shallow].layers, runs[deep].layers)
-            for run, layer in ((shallow, depth), (deep, other)):
-                if (run, layer) not in known:
-                    known[run, layer] = _Layer(runs[run], layer, content, drawn)
-            for measure, value in between(known[shallow, depth], known[deep, other]).items():
-                found[pair][measure].append(value)
-    return found
+            deep_depth = matching_layer(depth, runs[shallow].layers, runs[deep].layers)
+            x_key = (shallow, depth)
+            y_key = (deep, deep_depth)
+            for run, layer in (x_key, y_key):
+                if (run, layer) not in layers:
+                    layers[run, layer] = _Layer(runs[run], layer, content, drawn)
+            for measure, value in layer_distances(layers[x_key], layers[y_key]).items():
+                result[pair][measure].append(value)
+    return result
 
 
-def between(x: _Layer, y: _Layer) -> dict[str, float]:
+def layer_distances(x: _Layer, y: _Layer) -> dict[str, float]:
     """Measure the distance of two layers by each of MEASURES."""
-    rsa = correlations(x.unit, y.unit, x.own_sums, y.own_sums)
+    rsa = correlations(x.unit_rows, y.unit_rows, x.own_sums, y.own_sums)
     return {
         "rsa": 1 - float(rsa[0]),
-        **_of_states(x, y),
+        **_state_distances(x, y),
         "js": float(jensen_shannon.per_map(x.maps, y.maps).mean()),
         "cosine": 1 - float(cosine.per_map(x.maps, y.maps).mean()),
     }
 
 
-def _of_states(x: _Layer, y: _Layer) -> dict[str, float]:
+def _state_distances(x: _Layer, y: _Layer) -> dict[str, float]:
     if not (x.varies and y.varies):
         return dict.fromkeys(STATES[1:], np.nan)
     moments = Comparison(x.representation, y.representation).moments
-    found = similarity.distances(moments, x.kept, y.kept)
-    if "svcca99" not in found:
+    values = similarity.distances(moments, x.k, y.k)
+    if "svcca99" not in values:
         raise UserError(
-            f"{moments.tokens} tokens cannot tell {x.kept} directions from {y.kept}: ask for more"
+            f"{moments.tokens} tokens cannot tell {x.k} directions from {y.k}: ask for more"
             " stimuli."
         )
     return {
-        "svcca": found["svcca99"],
-        "pwcca": (found["pwcca_model"] + found["pwcca_reference"]) / 2,
-        "cka": found["cka_debiased"],
-        "procrustes": found["procrustes"],
+        "svcca": values["svcca99"],
+        "pwcca": (values["pwcca_model"] + values["pwcca_reference"]) / 2,
+        "cka": values["cka_debiased"],
+        "procrustes": values["procrustes"],
     }
 
 
@@ -221,7 +226,8 @@ class Behaviour:
     [examples] numbers of a regression, in float64; and its headline `score`."""
 
     def __init__(self, outputs: np.ndarray, score: float):
-        self.outputs, self.score = np.asarray(outputs, np.float64), score
+        self.outputs = np.asarray(outputs, np.float64)
+        self.score = score
 
 
 def behaviour(
@@ -233,27 +239,32 @@ def behaviour(
     One forward pass: predictions.tsv has no probabilities, and runs that are finished need not be
     trained again for them.
     """
-    the_task = load_task(task, sidecar)
-    used = sample(rows, task.get("max_dev"), task["dataset"], "dev")
-    model, tokenizer = load_task_model(folder).to(best_device()), load_tokenizer(folder)
-    logits = predict_logits(model, the_task.encode(used, tokenizer), tokenizer.pad_token_id)
-    logits = torch.stack(logits).double()
-    outputs = logits[:, 0] if the_task.labels is None else logits.softmax(1)
+    loaded_task = load_task(task, sidecar)
+    examples = sample(rows, task.get("max_dev"), task["dataset"], "dev")
+    model = load_task_model(folder).to(best_device())
+    tokenizer = load_tokenizer(folder)
+    encoded = loaded_task.encode(examples, tokenizer)
+    logits = torch.stack(predict_logits(model, encoded, tokenizer.pad_token_id)).double()
+    is_regression = loaded_task.labels is None
+    outputs = logits[:, 0] if is_regression else logits.softmax(1)
     return Behaviour(outputs.numpy(), scores["scores"][scores["metric"]])
 
 
-def differences(one: Behaviour, other: Behaviour) -> dict[str, float]:
+def differences(run: Behaviour, reference: Behaviour) -> dict[str, float]:
     """Measure how differently two runs behave on the same examples: `predictions`, `score` and
     `outputs`; n counts the examples."""
-    p, q = one.outputs, other.outputs
+    p = run.outputs
+    q = reference.outputs
     if p.ndim == 1:
-        predictions, outputs = np.nan, np.abs(p - q).mean()
+        predictions = np.nan
+        outputs = np.abs(p - q).mean()
     else:
         predictions = np.mean(p.argmax(1) != q.argmax(1))
-        outputs = max(jensen_shannon.terms(p.ravel(), q.ravel()).sum() / (2 * len(p)), 0)
+        divergence = jensen_shannon.terms(p.ravel(), q.ravel()).sum() / (2 * len(p))
+        outputs = max(divergence, 0)
     return {
         "predictions": float(predictions),
-        "score": abs(one.score - other.score),
+        "score": abs(run.score - reference.score),
         "outputs": float(outputs),
         "n": len(p),
     }

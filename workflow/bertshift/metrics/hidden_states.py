@@ -1,4 +1,4 @@
-"""Hidden states of two models for the same tokens: what CKA, CCA and Procrustes distances compare.
+"""Hidden states of two models for the same tokens: the input of CKA, CCA and Procrustes distances.
 
 All of them are functions of the second moments X'X, X'Y, Y'Y of centred states X and Y, and of the
 squared lengths of their rows. The moments are sums over tokens. So they also give, exactly, each
@@ -48,7 +48,9 @@ class CenteredStates:
         rows = scaled(x)
         mean = rows.mean(axis=0)
         rows -= mean  # centred here and by `mean` again, as a large mean has large rounding
-        if not differ(np.vdot(rows, rows), len(x) * (mean @ mean), x.dtype):
+        spread = np.vdot(rows, rows)
+        size = len(x) * (mean @ mean)
+        if not differ(spread, size, x.dtype):
             raise UserError(
                 "Hidden states do not vary between tokens, so no measure is defined: check the"
                 " model."
@@ -68,8 +70,11 @@ class CenteredStates:
     @cached_property
     def mean(self) -> np.ndarray:
         """Mean of the rows, [d]."""
-        chunks = (self.states[self.positions[part]] for part in _chunks(len(self)))
-        return sum(chunk.sum(axis=0, dtype=np.float64) for chunk in chunks) / len(self)
+        total = 0
+        for part in _chunks(len(self)):
+            rows = self.states[self.positions[part]]
+            total = total + rows.sum(axis=0, dtype=np.float64)
+        return total / len(self)
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -81,7 +86,8 @@ class CenteredStates:
     def varies(self) -> bool:
         """Whether the rows differ by more than rounding. The embeddings of a first token that is
         always the same do not."""
-        return differ(self.squares.sum(), len(self) * (self.mean @ self.mean), self.states.dtype)
+        size = len(self) * (self.mean @ self.mean)
+        return differ(self.squares.sum(), size, self.states.dtype)
 
     def permuted(self, order: np.ndarray) -> "CenteredStates":
         return CenteredStates(self.states, self.positions[order])
@@ -89,7 +95,8 @@ class CenteredStates:
     @cached_property
     def counts_without(self) -> np.ndarray:
         """[blocks] how many rows are outside each block."""
-        return np.array([len(self) - (block.stop - block.start) for block in self.blocks], int)
+        sizes = [block.stop - block.start for block in self.blocks]
+        return len(self) - np.array(sizes, int)
 
     @cached_property
     def block_sums(self) -> np.ndarray:
@@ -110,14 +117,18 @@ class CenteredStates:
         """[n, blocks] squared lengths of the rows about the means of the rows outside each
         block."""
         means = self.means_without
-        return self.squares[:, None] - 2 * self.along(means) + np.einsum("bd,bd->b", means, means)
+        mean_squares = np.einsum("bd,bd->b", means, means)
+        return self.squares[:, None] - 2 * self.along(means) + mean_squares
 
 
 def scatter(x: CenteredStates, y: CenteredStates) -> np.ndarray:
     """Sum X'Y [d_x, d_y] over chunks of rows."""
-    if x is y:
-        return sum(chunk.T @ chunk for chunk in map(x.__getitem__, _chunks(len(x))))
-    return sum(x[part].T @ y[part] for part in _chunks(len(x)))
+    total = 0
+    for part in _chunks(len(x)):
+        x_rows = x[part]
+        y_rows = x_rows if x is y else y[part]
+        total = total + x_rows.T @ y_rows
+    return total
 
 
 def _chunks(count: int, start: int = 0) -> list[slice]:
@@ -133,29 +144,32 @@ class Scatter:
     y: CenteredStates
 
     @cached_property
-    def of_blocks(self) -> np.ndarray:
+    def blocks(self) -> np.ndarray:
         """X'Y of each block's rows, [blocks, d_x, d_y]."""
-        found = np.zeros((len(self.x.blocks), self.x.width, self.y.width))
-        for own, block in zip(found, self.x.blocks, strict=True):
+        products = np.zeros((len(self.x.blocks), self.x.width, self.y.width))
+        for product, block in zip(products, self.x.blocks, strict=True):
             for number, part in enumerate(_chunks(block.stop, block.start)):
-                rows = self.x[part]
-                others = rows if self.x is self.y else self.y[part]
+                x_rows = self.x[part]
+                y_rows = x_rows if self.x is self.y else self.y[part]
                 if number:
-                    own += rows.T @ others
+                    product += x_rows.T @ y_rows
                 else:  # with no copy in between
-                    np.matmul(rows.T, others, out=own)
-        return found
+                    np.matmul(x_rows.T, y_rows, out=product)
+        return products
 
     @cached_property
-    def whole(self) -> np.ndarray:
-        return self.of_blocks.sum(axis=0) if self.x.blocks else scatter(self.x, self.y)
+    def total(self) -> np.ndarray:
+        return self.blocks.sum(axis=0) if self.x.blocks else scatter(self.x, self.y)
 
     def without(self, block: int) -> np.ndarray:
         """Calculate X'Y of the rows outside a block, about their own means. There must be some
         such rows."""
-        rest, share = self.whole - self.of_blocks[block], -1 / self.x.counts_without[block]
-        sums = self.y.block_sums[block], self.x.block_sums[block]
-        return dger(share, *sums, a=rest.T, overwrite_a=True).T
+        rest = self.total - self.blocks[block]
+        x_sum = self.x.block_sums[block]
+        y_sum = self.y.block_sums[block]
+        factor = -1 / self.x.counts_without[block]
+        # rest + factor * outer(x_sum, y_sum), in place.
+        return dger(factor, y_sum, x_sum, a=rest.T, overwrite_a=True).T
 
 
 @dataclass(frozen=True)
@@ -167,30 +181,33 @@ class Principal:
     directions: np.ndarray
 
     @classmethod
-    def of(cls, scattered: np.ndarray) -> "Principal":
-        """Find the principal directions of `scattered` [d, d], X'X of centred X. Raises UserError
-        where nothing varies."""
-        variances, directions = np.linalg.eigh(scattered)
-        variances, directions = variances[::-1], directions[:, ::-1]
-        rank = int(np.sum(variances > variances[0] * len(variances) * np.finfo(np.float64).eps))
+    def of(cls, xx: np.ndarray) -> "Principal":
+        """Find the principal directions of xx [d, d], X'X of centred X. Raises UserError where
+        nothing varies."""
+        variances, directions = np.linalg.eigh(xx)
+        variances = variances[::-1]
+        directions = directions[:, ::-1]
+        rounding = variances[0] * len(variances) * np.finfo(np.float64).eps
+        rank = int(np.sum(variances > rounding))
         if not variances[0] > 0:
             raise UserError(
                 "Hidden states do not vary between tokens, so SVCCA is undefined: check the model."
             )
         return cls(variances[:rank], directions[:, :rank])
 
-    def kept(self, share: float) -> int:
+    def count_for(self, share: float) -> int:
         """Find the smallest k for which the first k directions hold this share of the variance."""
         cumulated = np.cumsum(self.variances)
-        return min(int(np.searchsorted(cumulated, share * cumulated[-1])) + 1, len(cumulated))
+        k = int(np.searchsorted(cumulated, share * cumulated[-1])) + 1
+        return min(k, len(cumulated))
 
     def whitening(self, k: int) -> np.ndarray:
         return self.directions[:, :k] / np.sqrt(self.variances[:k])
 
 
 class Representation:
-    """Hidden states of one model with their second moments, decomposed once for all that they are
-    compared with."""
+    """Hidden states of one model with their second moments, decomposed once for all
+    comparisons."""
 
     def __init__(self, states: CenteredStates):
         self.states = states
@@ -200,30 +217,30 @@ class Representation:
     def principal(self, block: int | None = None) -> Principal:
         """Find the principal directions of all tokens, or of those outside a block."""
         if block not in self._principal:
-            own = self.scatter
-            moments = own.whole if block is None else own.without(block)
-            self._principal[block] = Principal.of(moments)
+            xx = self.scatter.total if block is None else self.scatter.without(block)
+            self._principal[block] = Principal.of(xx)
         return self._principal[block]
 
     def varies_without(self, block: int) -> bool:
-        """Tell whether the tokens outside a block differ by more than rounding."""
-        sums, count = self.states.block_sums[block], self.states.counts_without[block]
-        total = self.scatter.whole.trace()
-        rest = total - self.scatter.of_blocks[block].trace() - sums @ sums / max(count, 1)
-        return bool(count > 0 and rest > LEAST_SPREAD * total)
+        """Test whether the tokens outside a block differ by more than rounding."""
+        block_sum = self.states.block_sums[block]
+        count = self.states.counts_without[block]
+        total = self.scatter.total.trace()
+        inside = self.scatter.blocks[block].trace()
+        outside = total - inside - block_sum @ block_sum / max(count, 1)
+        return bool(count > 0 and outside > LEAST_SPREAD * total)
 
 
 @dataclass(frozen=True)
 class Moments:
     """The numbers that measures are functions of, for n tokens of two models.
 
-    xx, xy, yy: X'X, X'Y, Y'Y of the centred states. What not every measure needs is computed when
-    it is asked for: squares(), squared lengths [n] of both sides' rows, and principal(), both
-    sides' principal directions.
+    xx, xy, yy: X'X, X'Y, Y'Y of the centred states. The numbers that some measures do not need are
+    functions: squares(), squared lengths [n] of both sides' rows, and principal(), both sides'
+    principal directions.
     """
 
     tokens: int
-
     xx: np.ndarray
     xy: np.ndarray
     yy: np.ndarray
@@ -262,46 +279,56 @@ class Comparison:
         """The moments of all tokens."""
         x, y = self._states
         return Moments(
-            len(x),
-            self.model.scatter.whole,
-            self._scatter.whole,
-            self.reference.scatter.whole,
-            lambda: (x.squares, y.squares),
-            self._principal,
+            tokens=len(x),
+            xx=self.model.scatter.total,
+            xy=self._scatter.total,
+            yy=self.reference.scatter.total,
+            squares=lambda: (x.squares, y.squares),
+            principal=self._principal,
         )
 
     def moments_without(self, block: int) -> Moments | None:
         """Calculate the moments of the tokens outside a block; None where these are fewer than
         FEWEST or do not vary."""
         x, y = self._states
-        sides = self.model, self.reference
-        if x.counts_without[block] < FEWEST or not all(one.varies_without(block) for one in sides):
+        count = int(x.counts_without[block])
+        if count < FEWEST:
+            return None
+        if not (self.model.varies_without(block) and self.reference.varies_without(block)):
             return None
         rows = x.blocks[block]
+
+        def squares() -> tuple[np.ndarray, np.ndarray]:
+            x_squares = x.squares_without[:, block]
+            y_squares = y.squares_without[:, block]
+            return np.delete(x_squares, rows), np.delete(y_squares, rows)
+
         return Moments(
-            int(x.counts_without[block]),
-            self.model.scatter.without(block),
-            self._scatter.without(block),
-            self.reference.scatter.without(block),
-            lambda: tuple(np.delete(one.squares_without[:, block], rows) for one in (x, y)),
-            partial(self._principal, block),
+            tokens=count,
+            xx=self.model.scatter.without(block),
+            xy=self._scatter.without(block),
+            yy=self.reference.scatter.without(block),
+            squares=squares,
+            principal=partial(self._principal, block),
         )
 
-    def measured(
-        self, measure: Callable[[Moments], Mapping]
+    def measure(
+        self, distances: Callable[[Moments], Mapping]
     ) -> Iterator[tuple[str, float, np.ndarray]]:
-        """Yield (variant, value, values without each block) of a measure, which names its values.
+        """Yield (variant, value, values without each block) of `distances`, which maps variants to
+        values.
 
-        A value without a block is NaN where the measure has none there.
+        A value without a block is NaN where there is none.
         """
 
-        def of_rest(block: int) -> Mapping:
+        def distances_without(block: int) -> Mapping:
             moments = self.moments_without(block)
-            return measure(moments) if moments else {}
+            return distances(moments) if moments else {}
 
-        rests = on_each_core(of_rest, range(len(self.model.states.blocks)))
-        for variant, value in measure(self.moments).items():
-            yield variant, value, np.array([rest.get(variant, np.nan) for rest in rests])
+        rests = on_each_core(distances_without, range(len(self.model.states.blocks)))
+        for variant, value in distances(self.moments).items():
+            jackknife = np.array([rest.get(variant, np.nan) for rest in rests])
+            yield variant, value, jackknife
 
 
 def token_classes(activations: Activations) -> dict[str, np.ndarray]:
@@ -310,7 +337,8 @@ def token_classes(activations: Activations) -> dict[str, np.ndarray]:
     Classes: all; content, without special and first tokens; cls, the first tokens; sep, the other
     special ones.
     """
-    special, offsets = activations.special, activations.offsets
+    special = activations.special
+    offsets = activations.offsets
     first = is_special_or_first(np.zeros_like(special), offsets)
     return {
         "all": np.ones_like(special),

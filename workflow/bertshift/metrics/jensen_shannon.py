@@ -8,28 +8,31 @@ heads, then examples; the queries are the real tokens, special ones among them. 
 may not see, as those of later tokens in a decoder, are 0 in both maps and add nothing.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
 from bertshift.activations.store import Maps
 from bertshift.metrics.pairs import Pair, attention_rows, frame, head_rows, map_sums
 
-# Below every float32: makes 0 ln 0 the 0 that it stands for, and changes no other value.
+# Below every float32: makes 0 ln 0 equal 0, and changes no other value.
 TINY = np.float64(1e-300)
 
 
-def _vector_log():
+def _choose_log() -> Callable[[np.ndarray], object]:
     """Choose the faster float64 logarithm in place: numpy's where it has AVX-512 code for it,
     torch's elsewhere."""
-    found = np.lib.introspect.opt_func_info("^log$", "float64").get("log", {})
-    if any(loop.get("current", "").startswith(("AVX512", "X86_V4")) for loop in found.values()):
+    loops = np.lib.introspect.opt_func_info("^log$", "float64").get("log", {})
+    targets = [loop.get("current", "") for loop in loops.values()]
+    if any(target.startswith(("AVX512", "X86_V4")) for target in targets):
         return lambda values: np.log(values, out=values)
     import torch  # here, as it takes seconds to import
 
     return lambda values: torch.from_numpy(values).log_()
 
 
-_log = _vector_log()
+_log = _choose_log()
 
 
 def terms(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -37,14 +40,14 @@ def terms(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     The ratios keep small divergences exact: p - q is never taken between logarithms.
     """
-    both = np.empty((2, len(p)))
-    np.maximum(p, TINY, out=both[0])
-    np.maximum(q, TINY, out=both[1])
-    middle = both[0] + both[1]
+    p_and_q = np.empty((2, len(p)))
+    np.maximum(p, TINY, out=p_and_q[0])
+    np.maximum(q, TINY, out=p_and_q[1])
+    middle = p_and_q[0] + p_and_q[1]
     middle *= 0.5
-    ratios = both / middle
+    ratios = p_and_q / middle
     _log(ratios)
-    ratios *= both
+    ratios *= p_and_q
     return ratios
 
 
@@ -63,9 +66,8 @@ def compare(pairs: list[Pair]) -> pd.DataFrame:
     sd and n are over examples. Raises UserError where tokens, layers or heads of a pair differ.
     """
     units = {"nats": 1.0, "bits": 1 / np.log(2)}
-    return frame(
-        row
-        for keys, values in attention_rows("js", pairs, per_map)
-        for unit, scale in units.items()
-        for row in head_rows(values * scale, **keys, variant=unit)
-    )
+    rows = []
+    for keys, values in attention_rows("js", pairs, per_map):
+        for unit, scale in units.items():
+            rows += head_rows(values * scale, **keys, variant=unit)
+    return frame(rows)

@@ -11,18 +11,19 @@ from one pass over parts of the tokens: a part of all the K_i, each as one row o
 B B'. So a layer costs n^2 d operations once, and a pair of layers n^2; with d x d moments a pair
 would cost n d^2. All in float64, with no n x n matrix in memory.
 
-Without a block of inputs, m of n tokens are left, of mean u_i where that of all is 0. Of their
-products H K_i H, centred anew,
+Without a block of inputs, m of n tokens remain, with the mean u_i where that of all is 0. Their
+products H K_i H, centred anew, satisfy
 
     <H K_i H, H K_j H> = <K_i, K_j> - 2 m (X_i u_i)'(X_j u_j) + m^2 |u_i|^2 |u_j|^2
 
-over the tokens that are left: the products of a block with all tokens, added up on the way, are
+over the remaining tokens: the products of a block with all tokens, added up in the same pass, are
 subtracted.
 
 Phang, Liu and Bowman find blocks along the diagonal of this map in fine-tuned models: `contrast`
-is one number for that.
+measures these by one number.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -49,22 +50,29 @@ def inner_products(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.nda
     """Compute <K_i, K_j> [k, k] of k layers' states for the same n tokens, and the part of it
     [blocks, k, k] that is due to pairs of tokens with one or both in a block. Widths may differ.
     """
-    tokens, count = len(layers[0]), len(layers)
+    tokens = len(layers[0])
+    count = len(layers)
     parts = [slice(first, min(first + BLOCK, tokens)) for first in range(0, tokens, BLOCK)]
     blocks = layers[0].blocks or [slice(0, tokens)]
-    total, involved = np.zeros((count, count)), np.zeros((len(blocks), count, count))
-    for number, part in enumerate(parts):
-        rows = [layer[part] for layer in layers]
-        for other in parts[number:]:
-            columns = rows if other == part else [layer[other] for layer in layers]
-            for (a, own), (b, its) in product(_pieces(part, blocks), _pieces(other, blocks)):
-                if other == part and a > b:
+    total = np.zeros((count, count))
+    involved = np.zeros((len(blocks), count, count))
+    for number, row_part in enumerate(parts):
+        rows = [layer[row_part] for layer in layers]
+        for column_part in parts[number:]:
+            is_diagonal = column_part == row_part
+            columns = rows if is_diagonal else [layer[column_part] for layer in layers]
+            for (a, row_slice), (b, column_slice) in product(
+                _split_part(row_part, blocks), _split_part(column_part, blocks)
+            ):
+                if is_diagonal and a > b:
                     continue
+                cells = [
+                    (x[row_slice] @ y[column_slice].T).ravel()
+                    for x, y in zip(rows, columns, strict=True)
+                ]
+                piece = np.stack(cells)
                 # K is symmetric: pieces off its diagonal count twice.
-                times = 1 if other == part and a == b else 2
-                piece = np.stack(
-                    [(x[own] @ y[its].T).ravel() for x, y in zip(rows, columns, strict=True)]
-                )
+                times = 1 if is_diagonal and a == b else 2
                 products = times * (piece @ piece.T)
                 total += products
                 for block in {a, b}:
@@ -72,17 +80,15 @@ def inner_products(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.nda
     return total, involved
 
 
-def _pieces(part: slice, blocks: Sequence[slice]) -> list[tuple[int, slice]]:
-    """List (block, where its tokens are in the part) for each block with tokens in the part."""
-    ends = (
-        (
-            number,
-            max(block.start, part.start) - part.start,
-            min(block.stop, part.stop) - part.start,
-        )
-        for number, block in enumerate(blocks)
-    )
-    return [(number, slice(start, stop)) for number, start, stop in ends if start < stop]
+def _split_part(part: slice, blocks: Sequence[slice]) -> list[tuple[int, slice]]:
+    """List (block, its tokens within the part) for each block with tokens in the part."""
+    pieces = []
+    for number, block in enumerate(blocks):
+        start = max(block.start, part.start)
+        stop = min(block.stop, part.stop)
+        if start < stop:
+            pieces.append((number, slice(start - part.start, stop - part.start)))
+    return pieces
 
 
 def all_pairs(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +96,7 @@ def all_pairs(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.ndarray]
     block [blocks, k, k].
 
     A value is at most 1, and about 0 for independent states. Without a block it is NaN where fewer
-    than 4 tokens are left or a layer's states do not vary. Raises UserError below 4 tokens.
+    than 4 tokens remain or a layer's states do not vary. Raises UserError below 4 tokens.
     """
     n = len(layers[0])
     if n < FEWEST:
@@ -100,50 +106,56 @@ def all_pairs(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.ndarray]
     blocks = layers[0].blocks
     without = np.full((len(blocks), *products.shape), np.nan)
     if blocks:
-        means = [layer.means_without for layer in layers]
-        along = np.stack([layer.along(own) for layer, own in zip(layers, means, strict=True)])
-        lengths = np.stack([np.einsum("bd,bd->b", own, own) for own in means])
+        # For each layer: X_i u_i [n, blocks] and |u_i|^2 [blocks].
+        shifts = np.stack([layer.along(layer.means_without) for layer in layers])
+        mean_squares = np.stack(
+            [np.einsum("bd,bd->b", layer.means_without, layer.means_without) for layer in layers]
+        )
     for number, block in enumerate(blocks):
-        kept = np.delete(np.arange(n), block)
-        shifts, length, m = along[:, kept, number], lengths[:, number], len(kept)
-        rest = squares[:, kept] - 2 * shifts + length[:, None]
-        if m >= FEWEST:
-            centred = (
-                products
-                - involved[number]
-                - 2 * m * shifts @ shifts.T
-                + m**2 * np.outer(length, length)
-            )
-            varies = rest.sum(axis=1) > LEAST_SPREAD * squares.sum(axis=1)
-            without[number] = np.where(
-                np.logical_and.outer(varies, varies), _debiased(centred, rest), np.nan
-            )
-    return _debiased(products, squares), without
+        outside = np.delete(np.arange(n), block)
+        m = len(outside)
+        if m < FEWEST:
+            continue
+        shift = shifts[:, outside, number]
+        mean_square = mean_squares[:, number]
+        centred = (
+            products
+            - involved[number]
+            - 2 * m * shift @ shift.T
+            + m**2 * np.outer(mean_square, mean_square)
+        )
+        centred_squares = squares[:, outside] - 2 * shift + mean_square[:, None]
+        varies = centred_squares.sum(axis=1) > LEAST_SPREAD * squares.sum(axis=1)
+        both_vary = np.logical_and.outer(varies, varies)
+        without[number] = np.where(both_vary, _debiased_cka(centred, centred_squares), np.nan)
+    return _debiased_cka(products, squares), without
 
 
-def _debiased(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
+def _debiased_cka(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Compute debiased CKA [k, k], NaN where `cka.debiased` is.
 
     products: <K_i, K_j> [k, k]; squares: squared lengths [k, n] of the centred states.
     """
-    n, totals = squares.shape[1], squares.sum(axis=1)
-    found = (
+    n = squares.shape[1]
+    totals = squares.sum(axis=1)
+    hsic = (
         products
         - n / (n - 2) * (squares @ squares.T)
         + np.outer(totals, totals) / ((n - 1) * (n - 2))
     )
-    known = found.diagonal() > LEAST_HSIC * products.diagonal()
-    own = np.sqrt(np.where(known, found.diagonal(), np.nan))
-    return found / np.outer(own, own)
+    is_defined = hsic.diagonal() > LEAST_HSIC * products.diagonal()
+    norms = np.sqrt(np.where(is_defined, hsic.diagonal(), np.nan))
+    return hsic / np.outer(norms, norms)
 
 
 def thirds(layers: int) -> tuple[list[int], list[int]]:
     """List the lower and upper third of layers 1 to L, rounded up; both are empty if under 2
     layers (L < 4)."""
-    size = -(-layers // 3)
-    if not 2 <= size <= layers / 2:
+    if layers < 4:
         return [], []
-    return [*range(1, size + 1)], [*range(layers - size + 1, layers + 1)]
+    size = math.ceil(layers / 3)
+    numbers = list(range(1, layers + 1))
+    return numbers[:size], numbers[-size:]
 
 
 def contrast(cells: pd.Series) -> float:
@@ -153,14 +165,15 @@ def contrast(cells: pd.Series) -> float:
     cells: values by (layer, ref_layer) of one map. NaN for fewer than 4 layers, or where a cell is
     missing.
     """
-    found = cells.dropna().to_dict()
-    lower, upper = thirds(max((layer for layer, _ in found), default=0))
+    values = cells.dropna().to_dict()
+    lower, upper = thirds(max((layer for layer, _ in values), default=0))
     within = [(i, j) for i in upper for j in upper if i != j]
-    between = [(i, j) for i in upper for j in lower]
-    if not within or not {*within, *between} <= {*found}:
+    across = [(i, j) for i in upper for j in lower]
+    if not within or not set(within + across) <= set(values):
         return np.nan
-    near, far = (np.mean([found[pair] for pair in pairs]) for pairs in (within, between))
-    return float(near - far)
+    mean_within = np.mean([values[pair] for pair in within])
+    mean_across = np.mean([values[pair] for pair in across])
+    return float(mean_within - mean_across)
 
 
 def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
@@ -178,27 +191,33 @@ def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for pair, model, reference in opened("layer_cka", pairs):
-        members = token_classes(model)
+        classes = token_classes(model)
         for name in TOKENS:
-            positions = _drawn(members[name], tokens, pair.stimuli, name)
+            is_other = ~classes[name]
+            positions = sample_tokens(
+                is_other, tokens, "layer_cka", pair.stimuli, name, special=False
+            )
             blocks = token_blocks(model.offsets, positions)
-            layers = [
-                (side, layer, CenteredStates(one.hidden(layer), positions, blocks))
-                for side, one in (("model", model), ("reference", reference))
-                for layer in range(one.layers + 1)
-            ]
-            varying = [each for each in layers if each[2].varies]
-            for layer in dict.fromkeys(layer for _, layer, states in layers if not states.varies):
+            # (side, layer) -> states.
+            varying: dict[tuple[str, int], CenteredStates] = {}
+            constant = []
+            for side, activations in (("model", model), ("reference", reference)):
+                for layer in range(activations.layers + 1):
+                    states = CenteredStates(activations.hidden(layer), positions, blocks)
+                    if states.varies:
+                        varying[side, layer] = states
+                    else:
+                        constant.append(layer)
+            for layer in dict.fromkeys(constant):
                 tell_undefined("layer_cka", pair, layer, f"tokens '{name}'")
             if not varying:
                 continue
-            values, without = all_pairs([states for *_, states in varying])
-            numbered = list(enumerate(varying))
+            values, without = all_pairs(list(varying.values()))
             for variant, sides in MAPS.items():
-                for (i, (side, layer, _)), (j, (other, ref_layer, _)) in product(
-                    numbered, numbered
+                for (i, (side, layer)), (j, (ref_side, ref_layer)) in product(
+                    enumerate(varying), repeat=2
                 ):
-                    if (side, other) == sides:
+                    if (side, ref_side) == sides:
                         yield pair.keys | {
                             "tokens": name,
                             "variant": variant,
@@ -210,8 +229,3 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
                             "n": len(positions),
                             "jackknife": without[:, i, j],
                         }
-
-
-def _drawn(member: np.ndarray, count: int | None, stimuli: str, name: str) -> np.ndarray:
-    """Draw at most `count` of the tokens that are `member` [N] of a class: sorted positions."""
-    return sample_tokens(~member, count, "layer_cka", stimuli, name, special=False)

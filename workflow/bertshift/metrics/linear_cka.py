@@ -1,5 +1,5 @@
-"""Linear CKA of two models, layer by layer: the rows that `similarity` has of it for content,
-without its decompositions.
+"""Linear CKA of two models, layer by layer: the rows of `similarity` for CKA of content, without
+its decompositions.
 
 Distances, 1 - CKA. `<variant>_null` is the mean over all orders of the reference's tokens, by its
 formula; `similarity` draws three orders. The formulas are in `cka`.
@@ -49,17 +49,17 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
             x = CenteredStates(model.hidden(layer), positions, blocks)
             y = CenteredStates(reference.hidden(ref_layer), positions, blocks)
-            if not (len(x) >= FEWEST and x.varies and y.varies):
+            if len(x) < FEWEST or not x.varies or not y.varies:
                 tell_undefined("cka", pair, layer)
                 continue
             keys = {"layer": layer, "ref_layer": ref_layer, "head": 0, "sd": np.nan, "n": len(x)}
-            for row in _values(Comparison.of(x, y)):
+            for row in _value_rows(Comparison.of(x, y)):
                 yield pair.keys | keys | row
 
 
-def _values(compared: Comparison) -> Iterator[dict]:
-    nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(compared.moments)}
-    for variant, value, without in compared.measured(cka.distances):
+def _value_rows(comparison: Comparison) -> Iterator[dict]:
+    nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(comparison.moments)}
+    for variant, value, jackknife in comparison.measure(cka.distances):
         if not np.isnan(value):
-            yield {"variant": variant, "value": value, "jackknife": without}
+            yield {"variant": variant, "value": value, "jackknife": jackknife}
             yield {"variant": f"{variant}_null", "value": nulls[variant], "jackknife": ()}

@@ -1,7 +1,7 @@
 """Does a head's attention change because of its own weights, or because its input has moved? A
 control of ours.
 
-What Figure 5 of Kovaleva et al. 2019 and Figure 1 of Hao et al. 2020 show mixes the two. A layer's
+Figure 5 of Kovaleva et al. 2019 and Figure 1 of Hao et al. 2020 mix the two. A layer's
 attention A(W, x) follows from its weights W and its input x, the hidden states of the layer below;
 in BERT (other families add rotations, biases or norms of their own) it is
 
@@ -54,38 +54,38 @@ def _rows(pairs: list[Pair], folders: Mapping[Path, Path]) -> Iterator[dict]:
                 f" {reference.width}: one's layers cannot read the other's input. Ask for rsa or"
                 " svcca instead."
             )
-        ours, theirs = (Rerun(load_encoder(folders[one.path]), one) for one in (model, reference))
+        rerun = Rerun(load_encoder(folders[model.path]), model)
+        reference_rerun = Rerun(load_encoder(folders[reference.path]), reference)
         for layer in range(1, model.layers + 1):
-            after, before = model.attention(layer), reference.attention(layer)
-            moved, unmoved = model.hidden(layer - 1), reference.hidden(layer - 1)
-            values = {
+            after = model.attention(layer)
+            before = reference.attention(layer)
+            changes = {
                 (variant, measure): np.empty((model.examples, after.heads))
                 for variant in ("total", "own", "inherited")
                 for measure in MEASURES
             }
-            parts = zip(ours(layer, unmoved, "maps"), theirs(layer, moved, "maps"), strict=True)
-            for (batch, _, own), (_, _, inherited) in parts:
-                was = _joined([before[example] for example in batch])
+            batches = zip(
+                rerun(layer, reference.hidden(layer - 1), "maps"),
+                reference_rerun(layer, model.hidden(layer - 1), "maps"),
+                strict=True,
+            )
+            for (batch, _, own_maps), (_, _, inherited_maps) in batches:
+                before_maps = _join_maps([before[example] for example in batch])
                 maps = {
-                    "total": _joined([after[example] for example in batch]),
-                    "own": _joined(own.cpu().numpy()),
-                    "inherited": _joined(inherited.cpu().numpy()),
+                    "total": _join_maps([after[example] for example in batch]),
+                    "own": _join_maps(own_maps.cpu().numpy()),
+                    "inherited": _join_maps(inherited_maps.cpu().numpy()),
                 }
-                for (variant, measure), found in values.items():
-                    found[batch] = MEASURES[measure](maps[variant], was)
-            for (variant, measure), found in values.items():
-                place = {
-                    "layer": layer,
-                    "ref_layer": layer,
-                    "variant": variant,
-                    "measure": measure,
-                }
-                yield from head_rows(found, **pair.keys, **place)
+                for (variant, measure), values in changes.items():
+                    values[batch] = MEASURES[measure](maps[variant], before_maps)
+            for (variant, measure), values in changes.items():
+                keys = {"layer": layer, "ref_layer": layer}
+                keys |= {"variant": variant, "measure": measure}
+                yield from head_rows(values, **pair.keys, **keys)
 
 
-def _joined(maps: Sequence[np.ndarray]) -> Maps:
+def _join_maps(maps: Sequence[np.ndarray]) -> Maps:
     """Join the maps of examples of one length, each [heads, length, length]."""
+    flat = np.concatenate([example_maps.ravel() for example_maps in maps])
     lengths = np.full(len(maps), maps[0].shape[-1])
-    return Maps(
-        np.concatenate([one.ravel() for one in maps]), np.append(0, np.cumsum(lengths**2)), lengths
-    )
+    return Maps(flat, np.append(0, np.cumsum(lengths**2)), lengths)

@@ -1,5 +1,4 @@
-"""What all comparisons of two models share: which files, which layers, which tokens, which
-columns."""
+"""Files, layers, tokens and columns that all comparisons of two models share."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ CHUNK = 1 << 15
 
 @dataclass(frozen=True)
 class Pair:
-    """Two activation files of the same stimuli; `keys` are the columns that say which (model,
+    """Two activation files of the same stimuli; `keys` are the columns that identify them (model,
     reference, seed, ...)."""
 
     model: Path
@@ -40,46 +39,40 @@ def metric_table(
     settings: Mapping,
     inputs: Mapping[str, Sequence[str]],
 ) -> pd.DataFrame:
-    """Run one metric over every stimulus and pair of replicates, and say in each row what it was
-    made from.
+    """Run one metric over every stimulus and pair of replicates, and add its provenance to each
+    row.
 
     `inputs` has files: `model` and `reference`, a folder of activations with one for each of
     settings["stimuli"], and the stimuli's `descriptions`; `scores` are a scores.json of every
     fine-tuning that led to either model, and `outcomes` are the scores.json of
     settings["trained"], the runs (model, init, seed) that end in a fine-tuning.
     """
-    model, reference = Path(inputs["model"]), Path(inputs["reference"])
-    pairs = [
-        Pair(
-            model / keys["stimuli"] / f"{run}.npz",
-            reference / keys["stimuli"] / f"{ref_run}.npz",
-            keys,
-        )
-        for run, ref_run, keys in comparisons(metric, settings)
-    ]
+    pairs = []
+    for run, ref_run, keys in comparisons(metric, settings):
+        model = Path(inputs["model"]) / keys["stimuli"] / f"{run}.npz"
+        reference = Path(inputs["reference"]) / keys["stimuli"] / f"{ref_run}.npz"
+        pairs.append(Pair(model, reference, keys))
     return compared(compare(pairs), settings, inputs)
 
 
 def comparisons(metric: str, settings: Mapping) -> list[tuple[str, str, dict]]:
     """List (run, the reference's run, the columns that identify the two) of every stimulus and
     pair of replicates."""
-    same = {"metric": metric, "model": settings["model"], "reference": settings["reference"]}
-    return [
-        (
-            run,
-            ref_run,
-            same
-            | {
+    result = []
+    for name in settings["stimuli"]:
+        for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]:
+            keys = {
+                "metric": metric,
+                "model": settings["model"],
+                "reference": settings["reference"],
                 "stimuli": name,
                 "init": init,
                 "seed": seed,
                 "ref_init": ref_init,
                 "ref_seed": ref_seed,
-            },
-        )
-        for name in settings["stimuli"]
-        for (run, init, seed), (ref_run, ref_init, ref_seed) in settings["pairs"]
-    ]
+            }
+            result.append((run, ref_run, keys))
+    return result
 
 
 def model_folders(settings: Mapping, inputs: Mapping[str, str]) -> dict[Path, Path]:
@@ -104,16 +97,15 @@ def opened(metric: str, pairs: list[Pair]) -> Iterator[tuple[Pair, Activations, 
             file=sys.stderr,
             flush=True,
         )
-        model, reference = Activations(pair.model), Activations(pair.reference)
+        model = Activations(pair.model)
+        reference = Activations(pair.reference)
         check_same_tokens(model, reference)
         yield pair, model, reference
 
 
 def check_same_tokens(model: Activations, reference: Activations) -> None:
-    if not (
-        np.array_equal(model.offsets, reference.offsets)
-        and np.array_equal(model.token_ids, reference.token_ids)
-    ):
+    same_offsets = np.array_equal(model.offsets, reference.offsets)
+    if not same_offsets or not np.array_equal(model.token_ids, reference.token_ids):
         raise UserError(
             f"{model.path} and {reference.path} do not hold the same tokens"
             f" ({len(model.token_ids)} and {len(reference.token_ids)}): models with different"
@@ -134,8 +126,8 @@ def matched_layers(model: int, reference: int) -> list[tuple[int, int]]:
 
 
 def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") -> None:
-    """Tell on stderr that a layer has no row because its states are all alike. First tokens are so
-    in the embeddings, and all tokens after a training that collapsed."""
+    """Report on stderr that a layer has no row because its states are all alike, like those of
+    first tokens in the embeddings, and of all tokens after a training that collapsed."""
     print(
         f"{metric}: {tokens} do not differ in layer {layer}: {pair.model} vs {pair.reference}",
         file=sys.stderr,
@@ -147,8 +139,8 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.JACKKNIFE_COLUMNS from each
     row's `jackknife`, if any.
 
-    Raises UserError for no rows, which is so where every layer was left out, and for rows without
-    a column.
+    Raises UserError for no rows, as where every layer was left out, and for rows without a
+    column.
     """
     table = pd.DataFrame(list(rows))
     if table.empty:
@@ -156,23 +148,26 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
             "no layer can be measured, as its tokens are too few or do not differ; ask for more"
             " stimuli."
         )
-    without = [blocks.in_columns(table.pop("jackknife"))] if "jackknife" in table else []
     last = [*COLUMNS, *extra]
-    if lacks := [column for column in last if column not in table]:
-        metric = table.get("metric", ["of no name"])[0]
-        raise UserError(
-            f"the rows of metric '{metric}' have no '{lacks[0]}'; let its module give each one."
-        )
-    first = [column for column in table.columns if column not in last]
-    return pd.concat([table[first + last], *without], axis=1)
+    for column in last:
+        if column not in table:
+            metric = table.get("metric", ["of no name"])[0]
+            raise UserError(
+                f"the rows of metric '{metric}' have no '{column}'; let its module give each one."
+            )
+    first = [column for column in table if column not in (*last, "jackknife")]
+    if "jackknife" not in table:
+        return table[first + last]
+    return pd.concat([table[first + last], blocks.in_columns(table["jackknife"])], axis=1)
 
 
 def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
     """Find which of the tokens at these rising positions [n] belong to each block of examples,
     given where examples begin and end."""
     lengths = np.diff(offsets)
-    block = blocks.block_of(len(lengths))
-    return blocks.slices(np.repeat(block, lengths)[positions], block[-1] + 1)
+    block_of_example = blocks.block_of(len(lengths))
+    block_of_token = np.repeat(block_of_example, lengths)
+    return blocks.slices(block_of_token[positions], block_of_example[-1] + 1)
 
 
 def head_rows(
@@ -186,29 +181,33 @@ def head_rows(
     n = len(per_map)
     columns = np.column_stack([per_map.mean(axis=1), per_map])
     block = blocks.block_of(examples or n)
-    member = np.arange(block[-1] + 1)[:, None] == (block if present is None else block[present])
-    without = blocks.left_out(columns.T @ member.T, member.sum(axis=1))
+    numbers = np.arange(block[-1] + 1)
+    if present is not None:
+        block = block[present]
+    is_in_block = numbers[:, None] == block
+    jackknife = blocks.left_out(columns.T @ is_in_block.T, is_in_block.sum(axis=1))
     means = columns.mean(axis=0)
-    deviations = columns.std(axis=0, ddof=1) if n > 1 else np.full(len(means), np.nan)
+    deviations = columns.std(axis=0, ddof=1) if n > 1 else np.nan * means
     for head, (mean, deviation) in enumerate(zip(means, deviations, strict=True)):
-        numbers = {
+        yield keys | {
+            "head": head,
             "value": float(mean),
             "sd": float(deviation),
             "n": n,
-            "jackknife": without[head],
+            "jackknife": jackknife[head],
         }
-        yield keys | {"head": head} | numbers
 
 
 def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Activations) -> None:
     """Raise UserError where the two models differ in layers or heads: maps are compared head by
     head."""
-    shapes = [(one.layers, one.attention(1).heads) for one in (model, reference)]
-    if shapes[0] != shapes[1]:
+    heads = model.attention(1).heads
+    ref_heads = reference.attention(1).heads
+    if (model.layers, heads) != (reference.layers, ref_heads):
         raise UserError(
-            f"{pair.model} has {shapes[0][0]} layers x {shapes[0][1]} heads and {pair.reference}"
-            f" has {shapes[1][0]} x {shapes[1][1]}: {metric} compares head by head. Ask for rsa or"
-            " svcca instead."
+            f"{pair.model} has {model.layers} layers x {heads} heads and {pair.reference}"
+            f" has {reference.layers} x {ref_heads}: {metric} compares head by head. Ask for rsa"
+            " or svcca instead."
         )
 
 
@@ -241,12 +240,11 @@ def map_sums(
     starts = ends - sizes
     sums, first = [], 0
     while first < len(sizes):
-        last = max(first + 1, int(np.searchsorted(ends, starts[first] + CHUNK, side="right")))
-        inside = slice(starts[first], ends[last - 1])
-        sums.append(
-            np.add.reduceat(
-                terms(x[inside], y[inside]), starts[first:last] - starts[first], axis=1
-            )
-        )
+        fitting = int(np.searchsorted(ends, starts[first] + CHUNK, side="right"))
+        last = max(first + 1, fitting)
+        start = starts[first]
+        chunk = slice(start, ends[last - 1])
+        chunk_terms = terms(x[chunk], y[chunk])
+        sums.append(np.add.reduceat(chunk_terms, starts[first:last] - start, axis=1))
         first = last
     return np.concatenate(sums, axis=1)

@@ -14,4 +14,5 @@ from bertshift.metrics.hidden_states import Moments
 def distance(moments: Moments) -> float:
     """Measure the Procrustes distance, from 0 to 1, of two sides; their widths may differ."""
     nuclear = np.linalg.svd(moments.xy, compute_uv=False).sum()
-    return float(1 - nuclear / np.sqrt(np.trace(moments.xx) * np.trace(moments.yy)))
+    norms = np.sqrt(np.trace(moments.xx) * np.trace(moments.yy))
+    return float(1 - nuclear / norms)

@@ -4,8 +4,8 @@
 
 rho are the canonical correlations of SVCCA, h_i [n] the canonical variates of one side and x_j [n]
 that side's neurons: a correlation counts by how much of the side lies along it. Either side may
-weigh, and the two distances differ. The cut before, to directions with 99 % of the variance, is
-the same as SVCCA's. Invariant to scaling and shifts of both sides and, where nothing is cut, to
+weigh, and the two distances differ. As in SVCCA, both sides are first cut to directions with 99 %
+of the variance. Invariant to scaling and shifts of both sides and, where nothing is cut, to
 invertible maps of the side that does not weigh; not to rotations of the one that does, as the sum
 is over its neurons.
 """
@@ -21,7 +21,8 @@ def variates(
     """Compute the canonical correlations rho [c] of the first k_x and k_y principal directions, c
     the fewer of the two. Return also the variates' coordinates [k_x, c] and [k_y, c] in the
     whitened directions."""
-    a, rho, b = np.linalg.svd(x.whitening(k_x).T @ xy @ y.whitening(k_y), full_matrices=False)
+    whitened = x.whitening(k_x).T @ xy @ y.whitening(k_y)
+    a, rho, b = np.linalg.svd(whitened, full_matrices=False)
     return np.clip(rho, 0.0, 1.0), a, b.T
 
 

@@ -7,23 +7,25 @@ over pairs of a piece of an argument (in FrameNet: a core frame element) and a p
 predicate (the frame-evoking word).
 
 Readings: "max_fe_to_lu", the text's, takes all pairs with the argument as query, as the figure
-does; "max_lu_to_fe" those with the predicate as query, of which the text speaks; "max_both" all of
-these. "code_zip" is what the paper's notebook calculates, and the published figure: the k-th piece
-of the arguments with the k-th of the predicate while there are both, each taken where such a piece
-first occurs in the sentence. (It also cuts sentences after 17 pieces, which takes the end of 3 of
-473, but no predicate or element; here they are whole.)
+does; "max_lu_to_fe" those with the predicate as query, which the text mentions; "max_both" all of
+these. "code_zip" is the calculation of the paper's notebook, and of the published figure: the k-th
+piece of the arguments with the k-th of the predicate while there are both, each taken where such a
+piece first occurs in the sentence. (The notebook also cuts sentences after 17 pieces, which takes
+the end of 3 of 473, but no predicate or element; here they are complete.)
 
-Null: what would the same places give if nothing related them? For each sentence the same pairs of
-positions in another sentence of as many tokens, where they do not join a predicate and its
-argument. Distance, place in the sentence and number of pairs are the same, so a head that looks at
-positions alone scores as in its null. `null` is the mean over all such sentences; `null_99` the
-99th percentile of 1000 nulls with one sentence drawn for each. A sentence without any such other
-counts with its own score, which only raises the null; `null_n` counts those that have one.
+Null: the score of the same positions if nothing related them. It takes, for each sentence, the
+same pairs of positions in another sentence of as many tokens, where they do not join a predicate
+and its argument. Distance, position in the sentence and number of pairs are the same, so a head
+that looks at positions alone scores as in its null. `null` is the mean over all such sentences;
+`null_99` the 99th percentile of 1000 nulls with one sentence drawn for each. A sentence without
+any such sentence counts with its own score, which only raises the null; `null_n` counts those that
+have one.
 """
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +39,10 @@ from bertshift.seeds import seed_from
 
 DRAWS = 1000
 PERCENTILE = 99
-EXAMPLE = (  # the paper's; another vocabulary's sentences have their own
-    "He was becoming agitated ."
-)
+# The paper's; another vocabulary's sentences have their own.
+EXAMPLE = "He was becoming agitated ."
 EXAMPLE_HEADS = 2
-FIRST, SEPARATOR = "[first]", "[separator]"  # what special tokens are called, whatever they are
+FIRST, SEPARATOR = "[first]", "[separator]"  # names of special tokens, for any tokenizer
 COLUMNS = [
     "metric",
     "model",
@@ -71,35 +72,6 @@ COLUMNS = [
 Pairs = tuple[np.ndarray, np.ndarray]  # queries and keys, positions within a sentence
 
 
-def _fe_to_lu(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    return np.repeat(arguments, len(predicate)), np.tile(predicate, len(arguments))
-
-
-def _lu_to_fe(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    return _fe_to_lu(predicate, arguments, token_ids)
-
-
-def _both(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    one, other = _fe_to_lu(arguments, predicate, token_ids)
-    return np.append(one, other), np.append(other, one)
-
-
-def _zip(arguments: np.ndarray, predicate: np.ndarray, token_ids: np.ndarray) -> Pairs:
-    count = min(len(arguments), len(predicate))
-    # Where the piece at a position first occurs.
-    first = np.argmax(token_ids[:, None] == token_ids, axis=0)
-    return first[arguments[:count]], first[predicate[:count]]
-
-
-READINGS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Pairs]] = {
-    "max_fe_to_lu": _fe_to_lu,
-    "max_lu_to_fe": _lu_to_fe,
-    "max_both": _both,
-    "code_zip": _zip,
-}
-HEADLINE = next(iter(READINGS))
-
-
 @dataclass(frozen=True)
 class Sentence:
     """An example of an activation file: its index there, and the pieces of its arguments and
@@ -111,15 +83,47 @@ class Sentence:
     token_ids: np.ndarray
 
 
+def _pair_fe_to_lu(sentence: Sentence) -> Pairs:
+    queries = np.repeat(sentence.arguments, len(sentence.predicate))
+    keys = np.tile(sentence.predicate, len(sentence.arguments))
+    return queries, keys
+
+
+def _pair_lu_to_fe(sentence: Sentence) -> Pairs:
+    keys, queries = _pair_fe_to_lu(sentence)
+    return queries, keys
+
+
+def _pair_all(sentence: Sentence) -> Pairs:
+    queries, keys = _pair_fe_to_lu(sentence)
+    return np.append(queries, keys), np.append(keys, queries)
+
+
+def _zip_pieces(sentence: Sentence) -> Pairs:
+    count = min(len(sentence.arguments), len(sentence.predicate))
+    # The first position of the same piece as at each position.
+    first = np.argmax(sentence.token_ids[:, None] == sentence.token_ids, axis=0)
+    return first[sentence.arguments[:count]], first[sentence.predicate[:count]]
+
+
+READINGS: dict[str, Callable[[Sentence], Pairs]] = {
+    "max_fe_to_lu": _pair_fe_to_lu,
+    "max_lu_to_fe": _pair_lu_to_fe,
+    "max_both": _pair_all,
+    "code_zip": _zip_pieces,
+}
+HEADLINE = "max_fe_to_lu"
+
+
 @dataclass(frozen=True)
-class Place:
-    """The pairs of a sentence under one reading; `others` are the sentences of its group that can
-    stand in for it."""
+class SentencePairs:
+    """The pairs of a sentence under one reading; `substitutes` are the sentences of its group that
+    its null takes."""
 
     queries: np.ndarray
     keys: np.ndarray
-    others: np.ndarray
-    drawn: np.ndarray  # [DRAWS] of `others`
+    substitutes: np.ndarray
+    drawn: np.ndarray  # [DRAWS] of `substitutes`
 
 
 def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Sentence]:
@@ -134,66 +138,71 @@ def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Se
         raise UserError(
             f"{activations.path} does not hold these relations' sentences; run its rule again."
         )
-    found = []
+    complete = []
     for example, row in enumerate(relations):
-        own = slice(*activations.offsets[example : example + 2])
-        start, end = activations.char_start[own], activations.char_end[own]
+        start, end = activations.offsets[example : example + 2]
+        char_start = activations.char_start[start:end]
+        char_end = activations.char_end[start:end]
+        spans = [row["predicate"], *(argument["span"] for argument in row["arguments"])]
         # Special tokens have the span 0, 0.
-        pieces = [
-            np.flatnonzero((start < last) & (end > first))
-            for first, last in [row["predicate"], *(each["span"] for each in row["arguments"])]
+        predicate, *arguments = [
+            np.flatnonzero((char_start < last) & (char_end > first)) for first, last in spans
         ]
-        if all(map(len, pieces)):
-            found.append(
-                Sentence(
-                    example, np.concatenate(pieces[1:]), pieces[0], activations.token_ids[own]
-                )
-            )
-    if not found:
+        if len(predicate) and all(len(argument) for argument in arguments):
+            token_ids = activations.token_ids[start:end]
+            complete.append(Sentence(example, np.concatenate(arguments), predicate, token_ids))
+    if not complete:
         raise UserError(
             f"{activations.path}: no sentence has its predicate and arguments within max_length."
         )
-    if len(found) < len(relations):
+    if len(complete) < len(relations):
         print(
-            f"{activations.path}: {len(relations) - len(found)} sentences lack a span",
+            f"{activations.path}: {len(relations) - len(complete)} sentences lack a span",
             file=sys.stderr,
         )
-    return found
+    return complete
 
 
-def places(group: Sequence[Sentence], reading: str) -> list[Place]:
-    """Build a Place for each sentence of `group`. All sentences have the same number of tokens."""
-    pairs = [READINGS[reading](each.arguments, each.predicate, each.token_ids) for each in group]
+def group_pairs(group: Sequence[Sentence], reading: str) -> list[SentencePairs]:
+    """Find the pairs of each sentence of `group`, whose sentences have the same number of
+    tokens."""
     length = len(group[0].token_ids)
     related = np.zeros((len(group), length, length), bool)
-    for own, each in zip(related, group, strict=True):
-        own[_both(each.arguments, each.predicate, each.token_ids)] = True
-    found = []
-    for number, (queries, keys) in enumerate(pairs):
-        free = ~related[:, queries, keys].any(axis=1)
-        free[number] = False
-        others = np.flatnonzero(free)
+    for number, sentence in enumerate(group):
+        queries, keys = _pair_all(sentence)
+        related[number, queries, keys] = True
+    pairs = []
+    for number, sentence in enumerate(group):
+        queries, keys = READINGS[reading](sentence)
+        is_substitute = ~related[:, queries, keys].any(axis=1)
+        is_substitute[number] = False
+        substitutes = np.flatnonzero(is_substitute)
         generator = np.random.default_rng(seed_from("relation heads", reading, length, number))
-        drawn = generator.choice(others if len(others) else [number], DRAWS)
-        found.append(Place(queries, keys, others, drawn))
-    return found
+        drawn = generator.choice(substitutes if len(substitutes) else [number], DRAWS)
+        pairs.append(SentencePairs(queries, keys, substitutes, drawn))
+    return pairs
 
 
-def on_layer(maps: Maps, groups: Sequence[Sequence[Sentence]], placed: Sequence[Sequence[Place]]):
-    """Score one layer's heads in one reading: (own [n, heads], null [n, heads], nulls [DRAWS,
+def score_layer(
+    maps: Maps, groups: Sequence[Sequence[Sentence]], pairs: Sequence[Sequence[SentencePairs]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Score one layer's heads in one reading: (scores [n, heads], null [n, heads], nulls [DRAWS,
     heads]) in float64.
 
     The n sentences are in the order of `groups`; `nulls` are means over sentences.
     """
-    own, null, nulls = [], [], 0.0
-    for group, found in zip(groups, placed, strict=True):
-        stacked = np.stack([maps[each.example] for each in group])
-        for number, place in enumerate(found):
-            values = stacked[:, :, place.queries, place.keys].max(axis=2).astype(np.float64)
-            own.append(values[number])
-            null.append(values[place.others].mean(axis=0) if len(place.others) else values[number])
-            nulls = nulls + values[place.drawn]
-    return np.array(own), np.array(null), nulls / len(own)
+    scores, null, nulls = [], [], 0.0
+    for group, pairs_of_group in zip(groups, pairs, strict=True):
+        stacked = np.stack([maps[sentence.example] for sentence in group])
+        for number, sentence_pairs in enumerate(pairs_of_group):
+            attention = stacked[:, :, sentence_pairs.queries, sentence_pairs.keys]
+            values = attention.max(axis=2).astype(np.float64)
+            score = values[number]
+            substitutes = sentence_pairs.substitutes
+            scores.append(score)
+            null.append(values[substitutes].mean(axis=0) if len(substitutes) else score)
+            nulls = nulls + values[sentence_pairs.drawn]
+    return np.array(scores), np.array(null), nulls / len(scores)
 
 
 def measure(
@@ -213,105 +222,109 @@ def measure(
     for number, ((init, seed), path) in enumerate(dumps.items(), 1):
         print(f"relation_heads: {number}/{len(dumps)}: {path}", file=sys.stderr)
         activations = Activations(path)
-        table, own, order = _scores(activations, sentences(activations, relations))
-        rows = pd.concat([table, _example(activations, relations, table, own, order)])
+        complete = sentences(activations, relations)
+        order = sorted(complete, key=lambda sentence: len(sentence.token_ids))
+        table, headline = _score_heads(activations, order)
+        example = _example_map(activations, relations, table, headline, order)
+        rows = pd.concat([table, example])
         parts.append(rows.assign(model=model, stimuli="relations", init=init, seed=seed))
     return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *JACKKNIFE_COLUMNS])
 
 
-def _scores(activations: Activations, found: Sequence[Sentence]):
-    """Return the rows of metric "relation_heads", headline scores [layers, n, heads] and the n
-    sentences in order."""
-    lengths = np.array([len(each.token_ids) for each in found])
-    groups = [
-        [found[i] for i in np.flatnonzero(lengths == length)] for length in np.unique(lengths)
-    ]
-    order = [each for group in groups for each in group]
-    place = np.array([each.example for each in order])
-    parts, headline = [], []
+def _score_heads(
+    activations: Activations, order: Sequence[Sentence]
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the rows of metric "relation_heads", and headline scores [layers, n, heads] of the n
+    sentences, which are in the order of their lengths."""
+    groups = [list(group) for _, group in groupby(order, lambda sentence: len(sentence.token_ids))]
+    present = np.array([sentence.example for sentence in order])
+    tables, headline = [], []
     for reading in READINGS:
-        placed = [places(group, reading) for group in groups]
-        keys = {"metric": "relation_heads", "variant": reading}
-        keys["null_n"] = sum(len(place.others) > 0 for each in placed for place in each)
+        pairs = [group_pairs(group, reading) for group in groups]
+        null_n = sum(len(sentence.substitutes) > 0 for sentence in chain(*pairs))
+        keys = {"metric": "relation_heads", "variant": reading, "null_n": null_n}
         rows = []
         for layer in range(1, activations.layers + 1):
-            own, null, nulls = on_layer(activations.attention(layer), groups, placed)
-            expected = _with_mean(null).mean(axis=0)
-            largest = np.percentile(_with_mean(nulls), PERCENTILE, axis=0)
-            for row in head_rows(own, activations.examples, place, **keys, layer=layer):
+            scores, null, nulls = score_layer(activations.attention(layer), groups, pairs)
+            null_mean = _prepend_mean(null).mean(axis=0)
+            null_99 = np.percentile(_prepend_mean(nulls), PERCENTILE, axis=0)
+            for row in head_rows(scores, activations.examples, present, **keys, layer=layer):
                 head = row["head"]
-                rows.append(row | {"null": expected[head], "null_99": largest[head]})
+                rows.append(row | {"null": null_mean[head], "null_99": null_99[head]})
             if reading == HEADLINE:
-                headline.append(own)
-        parts.append(_ranked(pd.DataFrame(rows)))
-    return pd.concat(parts), np.array(headline), order
+                headline.append(scores)
+        tables.append(_rank_heads(pd.DataFrame(rows)))
+    return pd.concat(tables), np.array(headline)
 
 
-def _with_mean(heads: np.ndarray) -> np.ndarray:
+def _prepend_mean(heads: np.ndarray) -> np.ndarray:
     """Put the mean over heads before the heads, as `head_rows` counts them: [..., heads] -> [...,
     1 + heads]."""
     return np.concatenate([heads.mean(axis=-1, keepdims=True), heads], axis=-1)
 
 
-def _ranked(rows: pd.DataFrame) -> pd.DataFrame:
-    heads, without = rows.loc[rows["head"] > 0, "value"], in_columns(rows.pop("jackknife"))
-    rows = pd.concat([rows, without], axis=1)
-    return rows.assign(
-        rank=heads.rank(ascending=False, method="first"), heads_99=np.percentile(heads, PERCENTILE)
-    )
+def _rank_heads(rows: pd.DataFrame) -> pd.DataFrame:
+    jackknife = in_columns(rows["jackknife"])
+    rows = pd.concat([rows.drop(columns="jackknife"), jackknife], axis=1)
+    heads = rows.loc[rows["head"] > 0, "value"]
+    ranks = heads.rank(ascending=False, method="first")
+    return rows.assign(rank=ranks, heads_99=np.percentile(heads, PERCENTILE))
 
 
-def _example(
+def _example_map(
     activations: Activations,
     relations: Sequence[Mapping],
     table: pd.DataFrame,
-    own: np.ndarray,
+    headline: np.ndarray,
     order: Sequence[Sentence],
 ) -> pd.DataFrame:
+    """Return the rows of metric "relation_map"."""
     best = table[table["variant"] == HEADLINE].nsmallest(EXAMPLE_HEADS, "rank")
     heads = list(zip(best["layer"], best["head"], strict=True))
-    texts = [relations[each.example]["text"].strip() for each in order]
-    summed = sum(own[layer - 1, :, head - 1] for layer, head in heads)
-    sentence = order[texts.index(EXAMPLE) if EXAMPLE in texts else int(summed.argmax())]
-    tokens, parts = _tokens(activations, relations[sentence.example]["text"], sentence)
-    query, key = (axis.ravel() for axis in np.indices([len(tokens)] * 2))
-    return pd.concat(
-        pd.DataFrame(
-            {
-                "metric": "relation_map",
-                "variant": HEADLINE,
-                "layer": layer,
-                "head": head,
-                "n": 1,
-                "value": (
-                    activations.attention(layer)[sentence.example][head - 1]
-                    .ravel()
-                    .astype(np.float64)
-                ),
-                "example": relations[sentence.example]["id"],
-                "query": query + 1,
-                "key": key + 1,
-                "query_token": tokens[query],
-                "key_token": tokens[key],
-                "query_part": parts[query],
-                "key_part": parts[key],
-            }
-        )
-        for layer, head in heads
-    )
+    texts = [relations[sentence.example]["text"].strip() for sentence in order]
+    if EXAMPLE in texts:
+        number = texts.index(EXAMPLE)
+    else:
+        total = sum(headline[layer - 1, :, head - 1] for layer, head in heads)
+        number = int(total.argmax())
+    sentence = order[number]
+    relation = relations[sentence.example]
+    tokens, parts = _name_tokens(activations, relation["text"], sentence)
+    query, key = np.indices((len(tokens), len(tokens))).reshape(2, -1)
+    maps = []
+    for layer, head in heads:
+        attention = activations.attention(layer)[sentence.example][head - 1]
+        columns = {
+            "metric": "relation_map",
+            "variant": HEADLINE,
+            "layer": layer,
+            "head": head,
+            "n": 1,
+            "value": attention.ravel().astype(np.float64),
+            "example": relation["id"],
+            "query": query + 1,
+            "key": key + 1,
+            "query_token": tokens[query],
+            "key_token": tokens[key],
+            "query_part": parts[query],
+            "key_part": parts[key],
+        }
+        maps.append(pd.DataFrame(columns))
+    return pd.concat(maps)
 
 
-def _tokens(
+def _name_tokens(
     activations: Activations, text: str, sentence: Sentence
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Name each token of a sentence for a reader, and the part of the relation that it belongs
-    to."""
-    own = slice(*activations.offsets[sentence.example : sentence.example + 2])
-    spans = zip(activations.char_start[own], activations.char_end[own], strict=True)
-    tokens = np.array([text[start:end] for start, end in spans], object)
-    special = activations.special[own]
+    """Name each token of a sentence for a reader, and its part in the relation."""
+    start, end = activations.offsets[sentence.example : sentence.example + 2]
+    spans = zip(activations.char_start[start:end], activations.char_end[start:end], strict=True)
+    tokens = np.array([text[first:last] for first, last in spans], object)
+    special = activations.special[start:end]
     tokens[special] = SEPARATOR
-    tokens[:1][special[:1]] = FIRST
+    if special[0]:
+        tokens[0] = FIRST
     parts = np.full(len(tokens), "", object)
-    parts[sentence.arguments], parts[sentence.predicate] = "argument", "predicate"
+    parts[sentence.arguments] = "argument"
+    parts[sentence.predicate] = "predicate"
     return tokens, parts

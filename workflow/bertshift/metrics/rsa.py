@@ -9,8 +9,7 @@ cos(y_i, y_j). Neither n x n matrix is needed: with unit rows U = X / |X|, V = Y
     sum cos^2   = (|U'U|_F^2 - n) / 2
     sum cos cos = (|U'V|_F^2 - n) / 2
 
-so that d x d moments, additive over tokens, hold all of it. In float64: float32 moments lose up to
-1e-2.
+so that d x d moments, additive over tokens, suffice. In float64: float32 moments lose up to 1e-2.
 
 Where all x_i point nearly the same way, all cosines are nearly 1 and these sums lose their digits.
 The correlation is the same of 2 cos_ij - 2, which with w_i = u_i - mean(u) and a_i = |w_i|^2 is
@@ -50,8 +49,9 @@ def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     not finite."""
     x = scaled(x, axis=1)
     norms = np.sqrt(np.einsum("ij,ij->i", x, x))
-    if not (np.isfinite(norms) & (norms > 0)).all():
-        row = int(np.argmin(np.isfinite(norms) & (norms > 0)))
+    has_direction = np.isfinite(norms) & (norms > 0)
+    if not has_direction.all():
+        row = int(np.argmin(has_direction))
         raise UserError(
             f"Row {row} of {where} is zero or not finite, so it has no direction: check the model."
         )
@@ -73,7 +73,8 @@ def similarity_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     a = np.einsum("ij,ij->i", w, w)
     if not differ(a.sum(), len(u) * (mean @ mean), np.asarray(x).dtype):
         return u
-    w, a = w / np.sqrt(a.mean()), a / a.mean()
+    w = w / np.sqrt(a.mean())
+    a = a / a.mean()
     return np.column_stack([2**0.5 * w, 2**-0.5 * (a - 1), 1j * 2**-0.5 * (a + 1)])
 
 
@@ -93,19 +94,21 @@ def _pair_sums(u: np.ndarray, v: np.ndarray, blocks: Sequence[slice] = ()) -> np
     1, as cos = 1, or 0 where rows are complex, as 2 cos - 2 = 0.
     """
     parts = [u[block].T @ v[block] for block in blocks]
-    whole = sum(parts) if parts else u.T @ v
-    sums = [_norm_squared(whole), *(_norm_squared(whole - part) for part in parts)]
-    itself = 0 if np.iscomplexobj(whole) else _counts(len(u), blocks)
-    return (np.real(sums) - itself) / 2
+    total = sum(parts) if parts else u.T @ v
+    sums = [_norm_squared(total)]
+    sums += [_norm_squared(total - part) for part in parts]
+    diagonal = 0 if np.iscomplexobj(total) else _count_tokens(len(u), blocks)
+    return (np.real(sums) - diagonal) / 2
 
 
 def _norm_squared(matrix: np.ndarray) -> complex:
     return matrix.ravel() @ matrix.ravel()  # complex numbers are not conjugated
 
 
-def _counts(tokens: int, blocks: Sequence[slice] = ()) -> np.ndarray:
+def _count_tokens(tokens: int, blocks: Sequence[slice] = ()) -> np.ndarray:
     """Count all tokens, then those outside each block: [1 + blocks]."""
-    return np.array([tokens, *(tokens - (block.stop - block.start) for block in blocks)])
+    outside = [tokens - (block.stop - block.start) for block in blocks]
+    return np.array([tokens, *outside])
 
 
 def own_sums(u: np.ndarray, blocks: Sequence[slice] = ()) -> OwnSums:
@@ -121,16 +124,16 @@ def correlations(
 
     NaN where all pairs are equally similar.
     """
-    tokens, products = _counts(len(u), blocks), _pair_sums(u, v, blocks)
+    tokens = _count_tokens(len(u), blocks)
     pairs = tokens * (tokens - 1) / 2
+    products = _pair_sums(u, v, blocks)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spreads = [own.squares - own.cosines**2 / pairs for own in (own_u, own_v)]
+        spread_u = own_u.squares - own_u.cosines**2 / pairs
+        spread_v = own_v.squares - own_v.cosines**2 / pairs
         # The number of tokens was subtracted from the squares: its rounding counts as well.
-        known = [
-            spread > LEAST_SPREAD * (own.squares + tokens)
-            for spread, own in zip(spreads, (own_u, own_v), strict=True)
-        ]
-        spread = np.sqrt(np.where(known[0] & known[1], spreads[0] * spreads[1], np.nan))
+        u_varies = spread_u > LEAST_SPREAD * (own_u.squares + tokens)
+        v_varies = spread_v > LEAST_SPREAD * (own_v.squares + tokens)
+        spread = np.sqrt(np.where(u_varies & v_varies, spread_u * spread_v, np.nan))
         covariance = products - own_u.cosines * own_v.cosines / pairs
         return np.clip(covariance / spread, -1.0, 1.0)
 
@@ -149,7 +152,8 @@ def rsa(x: np.ndarray, y: np.ndarray) -> float:
     if len(x) != len(y):
         raise UserError(f"x holds {len(x)} tokens and y {len(y)}; give states of the same tokens.")
     _check_count(len(x))
-    u, v = similarity_rows(x, "x"), similarity_rows(y, "y")
+    u = similarity_rows(x, "x")
+    v = similarity_rows(y, "y")
     value = float(correlations(u, v, own_sums(u), own_sums(v))[0])
     if np.isnan(value):
         raise UserError("All tokens are equally similar to each other, so RSA is undefined.")
@@ -170,23 +174,24 @@ def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
 
 
 def _rows(pairs: list[Pair], tokens: int) -> Iterator[dict]:
-    references = {}  # replicates share their parent: its own sums are computed once
+    reference_sums = {}  # replicates share their parent, whose sums are computed once
     for pair, model, reference in opened("rsa", pairs):
-        apart = is_special_or_first(model.special, model.offsets)
-        for variant, positions in two_samples(apart, tokens, pair.stimuli).items():
+        is_excluded = is_special_or_first(model.special, model.offsets)
+        for variant, positions in two_samples(is_excluded, tokens, pair.stimuli).items():
             _check_count(len(positions))
             blocks = token_blocks(model.offsets, positions)
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
-                x, y = model.states(layer, positions), reference.states(ref_layer, positions)
+                x = model.states(layer, positions)
+                y = reference.states(ref_layer, positions)
                 v = similarity_rows(y, f"hidden layer {ref_layer} in {pair.reference}")
                 key = (pair.reference, pair.stimuli, variant, ref_layer)
-                if key not in references:
-                    references[key] = own_sums(v, blocks)
+                if key not in reference_sums:
+                    reference_sums[key] = own_sums(v, blocks)
                 if np.array_equal(x, y):
-                    values = np.where(_counts(len(x), blocks) > 2, 1.0, np.nan)
+                    values = np.where(_count_tokens(len(x), blocks) > 2, 1.0, np.nan)
                 else:
                     u = similarity_rows(x, f"hidden layer {layer} in {pair.model}")
-                    values = correlations(u, v, own_sums(u, blocks), references[key], blocks)
+                    values = correlations(u, v, own_sums(u, blocks), reference_sums[key], blocks)
                 if np.isnan(values[0]):
                     tell_undefined("rsa", pair, layer)
                     continue

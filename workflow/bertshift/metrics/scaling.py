@@ -1,11 +1,11 @@
-"""Scale numbers so that their squares are in range, and tell differences from rounding.
+"""Scale numbers so that their squares are in range, and separate differences from rounding.
 
 A product with a power of two is exact: a measure that does not depend on scale keeps its bits.
 """
 
 import numpy as np
 
-# The least sum of squared distances from the mean, as a share of the mean's own squares.
+# The least sum of squared distances from the mean, as a share of the mean's squares.
 LEAST_FLOAT64 = 1e-22  # numbers that agree to 11 digits: a measure of the rest is right to 1e-6
 LEAST_NARROWER = 1e-12  # above the rounding of float32
 
@@ -25,4 +25,5 @@ def differ(spread: float, size: float, dtype: np.dtype) -> bool:
 
     spread: sum of their squared distances from the mean; size: the mean's squared length for each.
     """
-    return bool(spread > (LEAST_FLOAT64 if dtype == np.float64 else LEAST_NARROWER) * size)
+    least = LEAST_FLOAT64 if dtype == np.float64 else LEAST_NARROWER
+    return bool(spread > least * size)

@@ -1,13 +1,12 @@
 """Other measures than SVCCA of the change of hidden states: do Hao et al.'s conclusions (2020,
 section 4) need theirs?
 
-All of them are distances, 0 for hidden states that agree and, for unrelated ones, what
-`<variant>_null` says:
+All of them are distances: 0 for hidden states that agree, and `<variant>_null` for unrelated ones:
 
     svcca       svcca99                       1 - mean canonical correlation, as in its own table
-    pwcca       pwcca_reference, pwcca_model  the same, weighted by what it holds of that side
+    pwcca       pwcca_reference, pwcca_model  the same, weighted by how much of that side it holds
     cka         cka_debiased, cka_biased      1 - linear CKA
-    procrustes  procrustes                    what is left after the best rotation
+    procrustes  procrustes                    the difference that the best rotation leaves
 
 Tokens: all; content, without special and first tokens; cls, the first tokens; sep, the other
 special ones.
@@ -53,17 +52,16 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
     k_x, k_y: how many principal directions SVCCA and PWCCA compare. The two are left out where
     tokens are too few for that.
     """
-    found = cka.distances(moments) | {"procrustes": procrustes.distance(moments)}
-    if not comparable(moments, k_x, k_y):
-        return found
-    principal = moments.principal()
-    rho, *coordinates = pwcca.variates(*principal, moments.xy, k_x, k_y)
-    by_model, by_reference = map(pwcca.weights, principal, coordinates)
-    return {
-        "svcca99": float(1 - rho.mean()),
-        "pwcca_reference": pwcca.distance(rho, by_reference),
-        "pwcca_model": pwcca.distance(rho, by_model),
-    } | found
+    values = {}
+    if comparable(moments, k_x, k_y):
+        x, y = moments.principal()
+        rho, x_variates, y_variates = pwcca.variates(x, y, moments.xy, k_x, k_y)
+        values["svcca99"] = float(1 - rho.mean())
+        values["pwcca_reference"] = pwcca.distance(rho, pwcca.weights(y, y_variates))
+        values["pwcca_model"] = pwcca.distance(rho, pwcca.weights(x, x_variates))
+    values |= cka.distances(moments)
+    values["procrustes"] = procrustes.distance(moments)
+    return values
 
 
 def metric_of(variant: str) -> str:
@@ -71,38 +69,43 @@ def metric_of(variant: str) -> str:
     return "svcca" if variant == "svcca99" else variant.partition("_")[0]
 
 
-def rows(compared: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
-    """Yield rows of metric, variant, value, sd, k_model, k_reference, without.
+def rows(comparison: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
+    """Yield rows of metric, variant, value, sd, jackknife, k_model and k_reference.
 
-    orders: permutations [n] of the reference's tokens. The mean of their distances is what
-    unrelated states would have: a row `<variant>_null`, whose sd is that between permutations.
+    orders: permutations [n] of the reference's tokens. Their distances are those of unrelated
+    states: a row `<variant>_null` has their mean, and as sd that between permutations.
     `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there
-    is none; of nulls, which no text decides, it is empty. k counts directions compared: those of
-    99 % of the variance for SVCCA and PWCCA, also without a block (see `svcca.rows`), else all.
+    is none; it is empty for nulls, which do not depend on the text. k counts directions compared:
+    those of 99 % of the variance for SVCCA and PWCCA, also without a block (see `svcca.rows`),
+    else all.
     """
-    moments = compared.moments
-    principal = moments.principal()
-    kept, full = [one.kept(SHARE) for one in principal], [len(one.variances) for one in principal]
-    measure = partial(distances, k_x=kept[0], k_y=kept[1])
-    nulls = [measure(_reordered(compared, order)) for order in orders]
-    for variant, value, without in compared.measured(measure):
+    x, y = comparison.moments.principal()
+    k_x = x.count_for(SHARE)
+    k_y = y.count_for(SHARE)
+    measure = partial(distances, k_x=k_x, k_y=k_y)
+    nulls = [measure(_permute_reference(comparison, order)) for order in orders]
+    for variant, value, jackknife in comparison.measure(measure):
         if np.isnan(value):
             continue
-        sizes = kept if variant in CANONICAL else full
-        k = dict(zip(("k_model", "k_reference"), sizes, strict=True))
+        if variant in CANONICAL:
+            k = {"k_model": k_x, "k_reference": k_y}
+        else:
+            k = {"k_model": len(x.variances), "k_reference": len(y.variances)}
         keys = {"metric": metric_of(variant), "variant": variant}
-        yield keys | {"value": value, "sd": np.nan, "jackknife": without} | k
+        yield keys | {"value": value, "sd": np.nan, "jackknife": jackknife} | k
         if nulls:
-            null = np.array([each[variant] for each in nulls])
-            spread = {"value": null.mean(), "sd": null.std(ddof=1), "jackknife": ()}
-            yield keys | {"variant": f"{variant}_null"} | spread | k
+            values = np.array([null[variant] for null in nulls])
+            keys["variant"] = f"{variant}_null"
+            null = {"value": values.mean(), "sd": values.std(ddof=1), "jackknife": ()}
+            yield keys | null | k
 
 
-def _reordered(compared: Comparison, order: np.ndarray) -> Moments:
-    """Calculate the moments where the reference's tokens are in another order."""
-    x, y = compared.model.states, compared.reference.states
+def _permute_reference(comparison: Comparison, order: np.ndarray) -> Moments:
+    """Calculate the moments with the reference's tokens in another order."""
+    x = comparison.model.states
+    y = comparison.reference.states
     xy = scatter(x, y.permuted(order))
-    return replace(compared.moments, xy=xy, squares=lambda: (x.squares, y.squares[order]))
+    return replace(comparison.moments, xy=xy, squares=lambda: (x.squares, y.squares[order]))
 
 
 def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
@@ -122,23 +125,23 @@ def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for pair, model, reference in opened("similarity", pairs):
         drawn = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
         width = max(model.width, reference.width)
-        few = f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli."
+        too_few = f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli."
         if len(drawn) - 1 <= width:
-            raise UserError(few)
-        for name, member in token_classes(model).items():
-            positions = drawn[member[drawn]]
+            raise UserError(too_few)
+        for name, is_member in token_classes(model).items():
+            positions = drawn[is_member[drawn]]
             blocks = token_blocks(model.offsets, positions)
             generator = np.random.default_rng(seed_from("similarity", pair.stimuli, name))
             orders = [generator.permutation(len(positions)) for _ in range(DRAWS)]
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
                 x = CenteredStates(model.hidden(layer), positions, blocks)
                 y = CenteredStates(reference.hidden(ref_layer), positions, blocks)
-                if not (len(x) >= FEWEST and x.varies and y.varies):
+                if len(x) < FEWEST or not x.varies or not y.varies:
                     tell_undefined("similarity", pair, layer, f"{len(x)} tokens '{name}'")
                     continue
-                found = list(rows(Comparison.of(x, y), orders))
-                if name == "all" and not any(row["metric"] == "svcca" for row in found):
-                    raise UserError(few)
+                layer_rows = list(rows(Comparison.of(x, y), orders))
+                if name == "all" and not any(row["metric"] == "svcca" for row in layer_rows):
+                    raise UserError(too_few)
                 keys = {"tokens": name, "layer": layer, "ref_layer": ref_layer, "head": 0}
-                for row in found:
+                for row in layer_rows:
                     yield pair.keys | keys | {"n": len(positions)} | row

@@ -1,4 +1,4 @@
-"""What fine-tuning adds to each weight matrix of attention: the spectrum of the change, and
+"""The spectrum of the change that fine-tuning makes to each weight matrix of attention, and its
 intruder dimensions.
 
 For the weights W [out, in] of a model, W0 of its reference, and the singular values s1 >= s2 >= ..
@@ -16,6 +16,7 @@ of W - W0:
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,8 @@ from bertshift.metrics.pairs import frame
 from bertshift.metrics.scaling import scaled
 from bertshift.models.weights import MATRICES, opened, projection
 
-LEADING, TOLD = 10, 64  # singular vectors looked at, and singular values in a table
+LEADING = 10  # singular vectors that can be intruders
+SHOWN = 64  # singular values in a table
 COSINE = 0.5
 SHARES = (1, 8)
 INSTEAD = "leave results/spectra out for it"
@@ -37,12 +39,16 @@ def shares(singular: np.ndarray, rank: int) -> float:
     """Measure the share of the squared norm in the first `rank` singular values. `singular` [n]
     has the largest first; NaN if all are 0."""
     squares = scaled(singular) ** 2
-    return float(squares[:rank].sum() / squares.sum()) if squares.any() else np.nan
+    if not squares.any():
+        return np.nan
+    return float(squares[:rank].sum() / squares.sum())
 
 
 def effective_rank(singular: np.ndarray) -> float:
     """Measure the effective rank, from 1 to n; NaN if all singular values [n] are 0."""
-    p = singular[singular > 0] / singular.sum() if singular.any() else np.array([np.nan])
+    if not singular.any():
+        return np.nan
+    p = singular[singular > 0] / singular.sum()
     return float(np.exp(-(p * np.log(p)).sum()))
 
 
@@ -52,15 +58,14 @@ def left_vectors(weights: np.ndarray) -> np.ndarray:
     return linalg.svd(weights, full_matrices=False, check_finite=False)[0]
 
 
-def intruders(
-    new: np.ndarray, old: np.ndarray, leading: int = LEADING, cosine: float = COSINE
-) -> int:
-    """Count the intruder dimensions: those of the `leading` first columns of `new` that have no
-    |cosine| above this with any column of `old`. Both have orthonormal columns [out, n]."""
-    return int((np.abs(old.T @ new[:, :leading]).max(axis=0) <= cosine).sum())
+def intruders(new: np.ndarray, old: np.ndarray) -> int:
+    """Count the intruder dimensions: those of the LEADING first columns of `new` that have no
+    |cosine| above COSINE with any column of `old`. Both have orthonormal columns [out, n]."""
+    cosines = np.abs(old.T @ new[:, :LEADING])
+    return int((cosines.max(axis=0) <= COSINE).sum())
 
 
-def of_matrix(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -> Iterator[dict]:
+def matrix_rows(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -> Iterator[dict]:
     """Yield rows of variant, rank, value and n (of singular values).
 
     `vectors` are the reference's left singular vectors. Shares and effective rank have no rows
@@ -73,12 +78,13 @@ def of_matrix(weights: np.ndarray, reference: np.ndarray, vectors: np.ndarray) -
         "intruders": intruders(left_vectors(weights), vectors),
     }
     if singular.any():
-        measures |= {f"rank{rank}": shares(singular, rank) for rank in SHARES}
+        for rank in SHARES:
+            measures[f"rank{rank}"] = shares(singular, rank)
         measures["effective_rank"] = effective_rank(singular)
-    for variant, value in measures.items():
-        yield {"variant": variant, "rank": 0, "value": float(value), "n": len(singular)}
-    for rank, value in enumerate(singular[:TOLD] / size, 1):
-        yield {"variant": "singular", "rank": rank, "value": float(value), "n": len(singular)}
+    values = [(variant, 0, value) for variant, value in measures.items()]
+    values += [("singular", rank, value) for rank, value in enumerate(singular[:SHOWN] / size, 1)]
+    for variant, rank, value in values:
+        yield {"variant": variant, "rank": rank, "value": float(value), "n": len(singular)}
 
 
 def compare(pairs: Sequence[tuple[Path, Path, dict]]) -> pd.DataFrame:
@@ -93,32 +99,38 @@ def compare(pairs: Sequence[tuple[Path, Path, dict]]) -> pd.DataFrame:
 
 def _rows(pairs: Sequence[tuple[Path, Path, dict]]) -> Iterator[dict]:
     @lru_cache(maxsize=1)
-    def vectors(folder: Path, layer: int, matrix: str) -> np.ndarray:
-        with opened(folder, INSTEAD) as reference:
-            return left_vectors(projection(reference, layer, matrix))
+    def reference_vectors(folder: Path, layer: int, matrix: str) -> np.ndarray:
+        return left_vectors(_read_matrix(folder, layer, matrix))
 
-    # Pairs of one reference follow one another, so that its vectors are found once.
-    for layer, matrix in _places(pairs):
-        for folder, ref_folder, keys in sorted(pairs, key=lambda pair: str(pair[1])):
+    # Pairs of one reference follow one another, so that its vectors are computed once.
+    by_reference = sorted(pairs, key=lambda pair: str(pair[1]))
+    for layer, matrix in product(range(1, _count_layers(pairs) + 1), MATRICES):
+        for folder, ref_folder, keys in by_reference:
             print(
                 f"spectra: layer {layer}, {matrix}: {folder} vs {ref_folder}",
                 file=sys.stderr,
                 flush=True,
             )
-            with opened(folder, INSTEAD) as model, opened(ref_folder, INSTEAD) as reference:
-                weights, others = (projection(one, layer, matrix) for one in (model, reference))
-            if weights.shape != others.shape:
+            weights = _read_matrix(folder, layer, matrix)
+            reference = _read_matrix(ref_folder, layer, matrix)
+            if weights.shape != reference.shape:
                 raise UserError(
                     f"{folder} and {ref_folder} have a {matrix} of {weights.shape} and"
-                    f" {others.shape}: name models of one shape."
+                    f" {reference.shape}: name models of one shape."
                 )
-            place = {"layer": layer, "ref_layer": layer, "head": 0, "matrix": matrix, "sd": np.nan}
-            for row in of_matrix(weights, others, vectors(ref_folder, layer, matrix)):
-                yield keys | place | row
+            vectors = reference_vectors(ref_folder, layer, matrix)
+            keys = keys | {"layer": layer, "ref_layer": layer, "head": 0}
+            for row in matrix_rows(weights, reference, vectors):
+                yield keys | {"matrix": matrix, "sd": np.nan} | row
 
 
-def _places(pairs: Sequence[tuple[Path, Path, dict]]) -> list[tuple[int, str]]:
-    """List the (layer, matrix) that all models and their references have."""
+def _read_matrix(folder: Path, layer: int, matrix: str) -> np.ndarray:
+    with opened(folder, INSTEAD) as model:
+        return projection(model, layer, matrix)
+
+
+def _count_layers(pairs: Sequence[tuple[Path, Path, dict]]) -> int:
+    """Count the layers that all models and their references have."""
     layers = []
     for folder, ref_folder, _ in pairs:
         with opened(folder, INSTEAD) as model, opened(ref_folder, INSTEAD) as reference:
@@ -128,4 +140,4 @@ def _places(pairs: Sequence[tuple[Path, Path, dict]]) -> list[tuple[int, str]]:
                     " a reference with as many."
                 )
             layers.append(model.layers)
-    return [(layer, matrix) for layer in range(1, min(layers) + 1) for matrix in MATRICES]
+    return min(layers)

@@ -37,29 +37,31 @@ from bertshift.metrics.pairs import (
     token_blocks,
 )
 
-SHARE = 0.99  # of the variance, that SVCCA keeps
+SHARE = 0.99  # of the variance that SVCCA keeps
 HEADLINE = "svcca99"
 
 
 def correlations(x: Principal, y: Principal, cross: np.ndarray, k_x: int, k_y: int) -> np.ndarray:
     """Compute canonical correlations [min(k_x, k_y)], falling, of the first k_x and k_y principal
     directions."""
-    return _correlations(x.whitening(k_x).T @ cross @ y.whitening(k_y))
+    return _whitened_correlations(x.whitening(k_x).T @ cross @ y.whitening(k_y))
 
 
-def _correlations(product: np.ndarray) -> np.ndarray:
+def _whitened_correlations(product: np.ndarray) -> np.ndarray:
     """Calculate canonical correlations from X'Y in whitened directions, as roots of eigenvalues.
     These take half as long as singular values, and give the mean to 1e-9; a correlation of 0 is
     off by the root of a float64's rounding."""
-    narrow = product if product.shape[0] >= product.shape[1] else product.T
-    return np.sqrt(np.clip(np.linalg.eigvalsh(narrow.T @ narrow)[::-1], 0.0, 1.0))
+    rows, columns = product.shape
+    narrow = product if rows >= columns else product.T
+    squares = np.linalg.eigvalsh(narrow.T @ narrow)[::-1]
+    return np.sqrt(np.clip(squares, 0.0, 1.0))
 
 
-def google_mean(rho: np.ndarray, share: float = 0.98) -> float:
-    """Average the leading correlations that sum to `share` of all, as google/svcca reports it
-    (biased up)."""
-    cut = int(np.searchsorted(np.cumsum(rho), share * rho.sum())) + 1
-    return float(rho[:cut].mean())
+def google_mean(rho: np.ndarray) -> float:
+    """Average the leading correlations that sum to 98 % of all, as google/svcca reports it (biased
+    up)."""
+    k = int(np.searchsorted(np.cumsum(rho), 0.98 * rho.sum())) + 1
+    return float(rho[:k].mean())
 
 
 def null_distance(n: int, k_x: int, k_y: int) -> float:
@@ -68,26 +70,31 @@ def null_distance(n: int, k_x: int, k_y: int) -> float:
 
     1 - the mean of rho under Wachter's limit law (Wachter 1980), by quadrature in the angle.
     """
-    a, b = sorted((k_x / (n - 1), k_y / (n - 1)))
-    near, far = (np.sqrt(a * (1 - b)) + sign * np.sqrt(b * (1 - a)) for sign in (-1, 1))
-    centre, radius = (far**2 + near**2) / 2, (far**2 - near**2) / 2
+    a, b = sorted([k_x / (n - 1), k_y / (n - 1)])
+    middle = np.sqrt(a * (1 - b))
+    half_range = np.sqrt(b * (1 - a))
+    least = middle - half_range
+    most = middle + half_range
+    centre = (most**2 + least**2) / 2
+    radius = (most**2 - least**2) / 2
     angle = (np.arange(4096) + 0.5) * np.pi / 4096
     square = centre + radius * np.cos(angle)
     weight = np.sin(angle) ** 2 / (square * (1 - square))
+    mean = np.sum(np.sqrt(square) * weight) / np.sum(weight)
     # Beyond n - 1 directions in all, the two subspaces must intersect: those correlations are 1.
-    certain = max(0.0, (a + b - 1) / a)
-    return float((1 - certain) * (1 - np.sum(np.sqrt(square) * weight) / np.sum(weight)))
+    intersecting = max(0.0, (a + b - 1) / a)
+    return float((1 - intersecting) * (1 - mean))
 
 
 def can_be_apart(n: int, k_x: int, k_y: int) -> bool:
-    """Tell whether k_x and k_y directions of n centred tokens need not intersect; else some
+    """Test whether k_x and k_y directions of n centred tokens need not intersect; else some
     correlations are 1."""
     return k_x + k_y <= n - 1
 
 
 def comparable(moments: Moments, k_x: int, k_y: int) -> bool:
-    """Tell whether so many directions of these tokens can be compared: there are more tokens than
-    either side is wide, and the two subspaces need not intersect."""
+    """Test whether k_x and k_y directions of these tokens can be compared: there are more tokens
+    than either side is wide, and the two subspaces need not intersect."""
     return moments.tokens - 1 > moments.width and can_be_apart(moments.tokens, k_x, k_y)
 
 
@@ -96,21 +103,23 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
 
     svcca99: the first k_x and k_y directions, those of 99 % of the variance (the headline);
     cca_full: all directions; google_mean98: as svcca99, with `google_mean`. Where subspaces must
-    intersect, correlations are 1 whatever the data: cca_full is left out there, and nothing is
-    left where that is so of svcca99.
+    intersect, correlations are 1 whatever the data: cca_full is left out there, and all variants
+    are left out where the subspaces of svcca99 must.
     """
     if not comparable(moments, k_x, k_y):
         return {}
     x, y = moments.principal()
-    sizes = len(x.variances), len(y.variances)
-    full = can_be_apart(moments.tokens, *sizes)
-    most_x, most_y = sizes if full else (k_x, k_y)
+    full_x = len(x.variances)
+    full_y = len(y.variances)
+    has_full = can_be_apart(moments.tokens, full_x, full_y)
+    most_x, most_y = (full_x, full_y) if has_full else (k_x, k_y)
     product = x.whitening(most_x).T @ moments.xy @ y.whitening(most_y)
-    rho = _correlations(product[:k_x, :k_y])
-    found = {HEADLINE: float(1 - rho.mean())}
-    if full:
-        found["cca_full"] = float(1 - _correlations(product).mean())
-    return found | {"google_mean98": 1 - google_mean(rho)}
+    rho = _whitened_correlations(product[:k_x, :k_y])
+    values = {HEADLINE: float(1 - rho.mean())}
+    if has_full:
+        values["cca_full"] = float(1 - _whitened_correlations(product).mean())
+    values["google_mean98"] = 1 - google_mean(rho)
+    return values
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, dict]:
@@ -119,36 +128,41 @@ def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, dict]:
     """
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
-    compared = Comparison.of(CenteredStates.of(x), CenteredStates.of(y))
-    return {row["variant"]: row for row in rows(compared)}
+    comparison = Comparison.of(CenteredStates.of(x), CenteredStates.of(y))
+    return {row["variant"]: row for row in rows(comparison)}
 
 
-def rows(compared: Comparison) -> Iterator[dict]:
-    """Yield rows of `distances` and of what unrelated states would give, `<variant>_null`; the
+def rows(comparison: Comparison) -> Iterator[dict]:
+    """Yield rows of `distances` and of their values for unrelated states, `<variant>_null`; the
     headline comes first.
 
     `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there
-    is none; nulls, which no text decides, have none. As many directions are kept there as of all
-    tokens: a jackknife of a number that jumps, as at another cut, is too wide. Raises UserError
-    where tokens are too few.
+    is none; nulls, which do not depend on the text, have none. The number of directions is that of
+    all tokens: a jackknife of a number that jumps, as at another cut, is too wide. Raises
+    UserError where tokens are too few.
     """
-    moments = compared.moments
-    principal = moments.principal()
-    kept = [side.kept(SHARE) for side in principal]
-    if not comparable(moments, *kept):
+    moments = comparison.moments
+    x, y = moments.principal()
+    k_x = x.count_for(SHARE)
+    k_y = y.count_for(SHARE)
+    if not comparable(moments, k_x, k_y):
         raise UserError(
             f"SVCCA of {moments.tokens} tokens is degenerate at width {moments.width}, where it"
-            f" compares {kept[0]} directions with {kept[1]}: ask for more stimuli, best 20 times"
+            f" compares {k_x} directions with {k_y}: ask for more stimuli, best 20 times"
             " the width."
         )
-    full = [len(side.variances) for side in principal]
     nulls = []
-    for variant, value, without in compared.measured(partial(distances, k_x=kept[0], k_y=kept[1])):
-        k_model, k_reference = full if variant == "cca_full" else kept
+    measured = comparison.measure(partial(distances, k_x=k_x, k_y=k_y))
+    for variant, value, jackknife in measured:
+        if variant == "cca_full":
+            k_model = len(x.variances)
+            k_reference = len(y.variances)
+        else:
+            k_model, k_reference = k_x, k_y
         row = {
             "variant": variant,
             "value": value,
-            "jackknife": without,
+            "jackknife": jackknife,
             "sd": np.nan,
             "n": moments.tokens,
             "k_model": k_model,
@@ -175,20 +189,20 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
-    # Seeds of one pretraining run stand together, and share its decompositions, layer by layer.
-    for _, together in groupby(opened("svcca", pairs), lambda one: one[0].reference):
-        together = list(together)
-        pair, model, reference = together[0]
+    # Seeds of one pretraining run follow one another and share its decompositions by layer.
+    for _, group in groupby(opened("svcca", pairs), lambda opening: opening[0].reference):
+        group = list(group)
+        pair, model, reference = group[0]
         positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
         blocks = token_blocks(reference.offsets, positions)
-        found = [[] for _ in together]
+        rows_of_pairs = [[] for _ in group]
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
+            keys = {"layer": layer, "ref_layer": ref_layer, "head": 0}
             y = Representation(CenteredStates(reference.hidden(ref_layer), positions, blocks))
-            for own, (pair, model, _) in zip(found, together, strict=True):
+            for pair_rows, (pair, model, _) in zip(rows_of_pairs, group, strict=True):
                 x = Representation(CenteredStates(model.hidden(layer), positions, blocks))
                 if x.states.varies and y.states.varies:
-                    keys = pair.keys | {"layer": layer, "ref_layer": ref_layer, "head": 0}
-                    own += [keys | row for row in rows(Comparison(x, y))]
+                    pair_rows += [pair.keys | keys | row for row in rows(Comparison(x, y))]
                 else:
                     tell_undefined("svcca", pair, layer)
-        yield from chain.from_iterable(found)
+        yield from chain.from_iterable(rows_of_pairs)

@@ -22,8 +22,8 @@ class Attended:
     """The input `number` of those given: its L tokens, and its maps [layers, heads, L, L] (query,
     key).
 
-    special [L]: special tokens, and the first one, whatever it is; causal: a token sees the tokens
-    before it alone.
+    special [L]: special tokens, and the first one, whatever it is; causal: whether a token sees
+    only the tokens before it.
     """
 
     number: int
@@ -31,22 +31,27 @@ class Attended:
     special: np.ndarray
     segment: np.ndarray
     maps: Tensor
-    causal: bool = False
+    causal: bool
 
 
 def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Attended]:
     """Yield the maps of every row once, the longest row first. Raises UserError as `extract`
     does."""
     done, shown = 0, time.monotonic()
-    model, tokenizer = load_encoder(folder), load_tokenizer(folder)
+    model = load_encoder(folder)
+    tokenizer = load_tokenizer(folder)
     for batch, index, maps in unpadded_attention(model, tokenizer, rows, max_length):
-        for number, own_maps in zip(batch, maps, strict=True):
-            own = slice(*index["example_offsets"][number : number + 2])
-            tokens = tokenizer.convert_ids_to_tokens(index["token_ids"][own].tolist())
-            special = index["special"][own].copy()
+        for number, input_maps in zip(batch, maps, strict=True):
+            start, end = index["example_offsets"][number : number + 2]
+            special = index["special"][start:end].copy()
             special[0] = True
             yield Attended(
-                number, tokens, special, index["segment"][own], own_maps, family_of(model).causal
+                number=number,
+                tokens=tokenizer.convert_ids_to_tokens(index["token_ids"][start:end].tolist()),
+                special=special,
+                segment=index["segment"][start:end],
+                maps=input_maps,
+                causal=family_of(model).causal,
             )
         done += len(batch)
         if time.monotonic() - shown > PROGRESS_SECONDS:

@@ -1,7 +1,7 @@
-"""Names of what attention maps are sorted by, without the libraries that do it."""
+"""Names of the classes and features of attention maps, in a module that imports no library."""
 
 CLASSES = ("vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous")
 FEATURES = ("v", "d", "b")
-# Which map of which model a number of the sheet stands for.
+# The columns that identify the map behind a number of the sheet.
 PLACE = ["model", "init", "seed", "example", "layer", "head"]
 SOURCES = PROPOSED, PERSON = "proposed", "person"

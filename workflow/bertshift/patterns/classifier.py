@@ -1,9 +1,9 @@
 """The classifier of attention maps of Kovaleva et al. 2019 (section 4.1): eight convolutions with
 ReLU.
 
-The paper gives no more of it. Here: 3x3 kernels, the maximum of 2x2 after every second one, the
-mean over what is left, and a linear layer; input is the map of the real tokens, resampled, its
-weights absolute: all maps are shifted and scaled alike.
+The paper gives no other details. Here: 3x3 kernels, the maximum of 2x2 after every second one, the
+mean over the remaining cells, and a linear layer; input is the map of the real tokens, resampled,
+its weights absolute: all maps are shifted and scaled alike.
 """
 
 import json
@@ -28,14 +28,14 @@ from bertshift.models.seal import OPEN, check_seal, seal
 from bertshift.patterns.classes import CLASSES
 from bertshift.seeds import seed_from
 
-# Maps that pass through at a time; on a CPU few enough for its caches.
+# Maps in one forward pass; on a CPU few enough for its caches.
 AT_ONCE = {"cpu": 64, "cuda": 2048}
 
 
 @dataclass(frozen=True)
 class ClassifierSettings:
     """The settings of the classifier: `size` of a resampled map, `widths` of pairs of
-    convolutions, and how to train."""
+    convolutions, and those of training."""
 
     size: int
     widths: tuple[int, ...]
@@ -51,12 +51,15 @@ class PatternClassifier(nn.Module):
 
     def __init__(self, size: int, widths: Sequence[int], generator: torch.Generator | None = None):
         super().__init__()
-        self.size, self.widths = size, tuple(widths)
-        ends = [1, *(width for width in self.widths for _ in range(2))]
+        self.size = size
+        self.widths = tuple(widths)
+        channels = [1]
+        for width in self.widths:
+            channels += [width, width]
         self.convolutions = nn.ModuleList(
-            nn.Conv2d(before, after, 3, padding=1) for before, after in pairwise(ends)
+            nn.Conv2d(before, after, 3, padding=1) for before, after in pairwise(channels)
         )
-        self.out = nn.Linear(ends[-1], len(CLASSES))
+        self.out = nn.Linear(channels[-1], len(CLASSES))
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("deviation", torch.ones(()))
         for layer in (*self.convolutions, self.out):
@@ -73,25 +76,32 @@ class PatternClassifier(nn.Module):
 
 
 def resample(maps: Tensor, size: int) -> Tensor:
-    """Resample maps: [n, L, L] -> [n, 1, size, size], bilinear; what is made smaller is averaged,
-    so that no stripe falls between."""
+    """Resample maps: [n, L, L] -> [n, 1, size, size], bilinear; larger maps are averaged, so that
+    no stripe falls between."""
     return F.interpolate(maps[:, None].float(), (size, size), mode="bilinear", antialias=True)
 
 
 def fit(
     sheet: pd.DataFrame, maps: Sequence[np.ndarray], settings: ClassifierSettings
 ) -> tuple[PatternClassifier, pd.DataFrame]:
-    """Fit a classifier to all labelled maps. With it comes the sheet with its answers to them
+    """Fit a classifier to all labelled maps. Return it and the sheet with its answers to them
     (`resubstituted`) and those of the classifiers of a `settings.folds`-fold cross-validation
     (`cross_validated`), whose folds share no input."""
-    inputs = torch.cat([resample(torch.from_numpy(one)[None], settings.size) for one in maps])
+    inputs = torch.cat(
+        [resample(torch.from_numpy(weights)[None], settings.size) for weights in maps]
+    )
     labels = np.array([CLASSES.index(label) for label in sheet["label"]])
-    folds = folds_of(sheet["task"] + " " + sheet["example"].astype(str), settings.folds)
-    said = cross_validate(inputs, labels, folds, settings)
+    input_names = sheet["task"] + " " + sheet["example"].astype(str)
+    folds = folds_of(input_names, settings.folds)
+    cross_validated = cross_validate(inputs, labels, folds, settings)
     net = train(inputs, labels, settings, "all")
-    answers = {"cross_validated": said, "resubstituted": predict(net, inputs)}
-    names = {column: np.array(CLASSES)[classes] for column, classes in answers.items()}
-    return net, sheet.assign(fold=folds, **names)
+    names = np.array(CLASSES)
+    sheet = sheet.assign(
+        fold=folds,
+        cross_validated=names[cross_validated],
+        resubstituted=names[predict(net, inputs)],
+    )
+    return net, sheet
 
 
 def train(
@@ -104,18 +114,19 @@ def train(
     device = _device()
     generator = torch.Generator().manual_seed(seed_from("patterns classifier", name))
     net = PatternClassifier(settings.size, settings.widths, generator)
-    net.mean, net.deviation = inputs.mean(), inputs.std()
+    net.mean = inputs.mean()
+    net.deviation = inputs.std()
     net.to(device)
     inputs, gold = inputs.to(device), torch.from_numpy(labels).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate)
     steps = settings.epochs * math.ceil(len(gold) / settings.batch_size)
-    falling = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     for _ in range(settings.epochs):
         for batch in torch.randperm(len(gold), generator=generator).split(settings.batch_size):
             optimizer.zero_grad()
             F.cross_entropy(net(inputs[batch]), gold[batch]).backward()
             optimizer.step()
-            falling.step()
+            scheduler.step()
     return net.cpu().eval()
 
 
@@ -123,54 +134,50 @@ def train(
 def probabilities(net: PatternClassifier, maps: Tensor) -> np.ndarray:
     """Predict each class's probability for [n, L, L] maps, on the device of `net`, -> [n, classes]
     float64."""
-    parts = maps.split(AT_ONCE[maps.device.type])
-    return (
-        torch.cat([net(resample(some, net.size)).double().softmax(-1) for some in parts])
-        .cpu()
-        .numpy()
-    )
+    batches = maps.split(AT_ONCE[maps.device.type])
+    parts = [net(resample(batch, net.size)).double().softmax(-1) for batch in batches]
+    return torch.cat(parts).cpu().numpy()
 
 
 def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
     """Assign a fold, from 1, to each map; the maps of one input share it. UserError if there are
     fewer inputs than folds."""
-    names, member = np.unique(groups, return_inverse=True)
-    if len(names) < folds:
+    inputs, input_of_map = np.unique(groups, return_inverse=True)
+    if len(inputs) < folds:
         raise UserError(
             f"patterns.folds: {folds} folds need as many inputs, but the labelled maps are of"
-            f" {len(names)}; raise patterns.maps."
+            f" {len(inputs)}; raise patterns.maps."
         )
-    order = np.random.default_rng(seed_from("patterns folds")).permutation(len(names))
-    return 1 + order[member] % folds
+    order = np.random.default_rng(seed_from("patterns folds")).permutation(len(inputs))
+    return 1 + order[input_of_map] % folds
 
 
 def cross_validate(
     inputs: Tensor, labels: np.ndarray, folds: np.ndarray, settings: ClassifierSettings
 ) -> np.ndarray:
     """Classify each map by a classifier trained on the other folds: [n] classes."""
-    said = np.empty_like(labels)
+    answers = np.empty_like(labels)
     for fold in np.unique(folds):
         inside = folds == fold
         print(f"patterns: fold {fold} of {folds.max()}", file=sys.stderr, flush=True)
         net = train(inputs[~inside], labels[~inside], settings, f"fold {fold}")
-        said[inside] = predict(net, inputs[inside])
-    return said
+        answers[inside] = predict(net, inputs[inside])
+    return answers
 
 
 @torch.inference_mode()
 def predict(net: PatternClassifier, inputs: Tensor) -> np.ndarray:
     """Classify each resampled map: [n] classes."""
-    return (
-        torch.cat([net(some).argmax(-1) for some in inputs.split(AT_ONCE[inputs.device.type])])
-        .cpu()
-        .numpy()
-    )
+    batches = inputs.split(AT_ONCE[inputs.device.type])
+    parts = [net(batch).argmax(-1) for batch in batches]
+    return torch.cat(parts).cpu().numpy()
 
 
 def save(path: Path, net: PatternClassifier) -> None:
-    about = {"patterns": json.dumps({"size": net.size, "widths": net.widths, "classes": CLASSES})}
+    shape = {"size": net.size, "widths": net.widths, "classes": CLASSES}
+    metadata = {"patterns": json.dumps(shape)}
     with atomic(path) as temporary:
-        save_file(net.state_dict(), temporary, about | OPEN)
+        save_file(net.state_dict(), temporary, metadata | OPEN)
         seal(temporary)
 
 
@@ -178,8 +185,8 @@ def load(path: Path) -> PatternClassifier:
     """Load a classifier in evaluation mode, on the GPU if there is one."""
     check_seal(path)
     with safe_open(path, framework="pt") as file:
-        about = json.loads(file.metadata()["patterns"])
-    net = PatternClassifier(about["size"], about["widths"])
+        shape = json.loads(file.metadata()["patterns"])
+    net = PatternClassifier(shape["size"], shape["widths"])
     net.load_state_dict(load_file(path))
     return net.to(_device()).eval()
 

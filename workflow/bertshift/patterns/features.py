@@ -2,8 +2,8 @@
 rule that proposes them.
 
 The paper's labels were given by hand to maps that were not published. The rule only proposes; its
-thresholds were fixed before any share was seen. Of a map A of L tokens (query, key), S the special
-tokens and the first one:
+thresholds were fixed before any share was seen. For a map A of L tokens (query, key), with S the
+special tokens and the first one:
 
     v   sum of the three largest column means; columns of separators count, so shares of vertical
         maps and figure 6's weights of separators are not independent findings
@@ -19,74 +19,76 @@ from torch import Tensor
 from bertshift.patterns.classes import CLASSES
 
 COLUMNS_COUNTED, BAND = 3, 1
+# Thresholds of v, d and b; the last one is that of v and d in vertical_diagonal maps.
 VERTICAL, DIAGONAL, BLOCK, BOTH = 0.6, 0.5, 0.3, 0.3
-# Where all tokens are attended to alike, v and d are 3/L: of 10 tokens enough to pass for both.
+# Uniform attention gives v and d of 3/L, which would make maps of 10 tokens vertical and diagonal.
 # Either must be half as much again, which raises the thresholds of inputs below 15 tokens; those
 # of 4 or fewer can only be heterogeneous. In a decoder, whose tokens see those before them, v and
-# d are larger where all that is seen gets alike, and so are the floors.
+# d of uniform attention are larger, and so are the floors.
 OVER_UNIFORM = 1.5
 
 
 def features(maps: Tensor, special: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """Compute FEATURES [..., 3] float64 of maps [..., L, L] of one input; special, segment [L]
-    tell of its tokens.
+    """Compute FEATURES [..., 3] float64 of maps [..., L, L] of one input, whose tokens have
+    special, segment [L].
 
     Without content, as of an empty sentence, d and b are 0.
     """
-    vertical = (
-        maps.mean(-2, dtype=torch.float64).topk(min(COLUMNS_COUNTED, len(special))).values.sum(-1)
-    )
-    weights, expected = _linear(special, segment)
+    column_means = maps.mean(-2, dtype=torch.float64)
+    count = min(COLUMNS_COUNTED, len(special))
+    v = column_means.topk(count).values.sum(-1).cpu().numpy()
+    weights, offsets = _linear_weights(special, segment)
     weights = torch.from_numpy(weights).to(maps.device)
-    linear = torch.einsum("...qk,fqk->...f", maps.double(), weights).cpu().numpy() - expected
-    return np.concatenate([vertical.cpu().numpy()[..., None], linear], axis=-1)
+    sums = torch.einsum("...qk,fqk->...f", maps.double(), weights)
+    d_and_b = sums.cpu().numpy() - offsets
+    return np.concatenate([v[..., None], d_and_b], axis=-1)
 
 
-def _linear(special: np.ndarray, segment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _linear_weights(special: np.ndarray, segment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute the weights [2, L, L] and offsets [2] of d and b, which are linear in the map."""
     content = ~special
     queries = content / max(content.sum(), 1)
     position = np.arange(len(special))
-    band = abs(position[:, None] - position) <= BAND
-    weights, expected = np.stack([queries[:, None] * band, np.zeros_like(band)]), np.zeros(2)
+    in_band = abs(position[:, None] - position) <= BAND
+    weights = np.zeros((2, *in_band.shape))
+    offsets = np.zeros(2)
+    weights[0] = queries[:, None] * in_band
     if len(np.unique(segment[content])) > 1:
-        own = (segment[:, None] == segment) & content
-        weights[1] = queries[:, None] * own
-        expected[1] = queries @ own.sum(1) / content.sum()
-    return weights, expected
+        same_segment = (segment[:, None] == segment) & content
+        weights[1] = queries[:, None] * same_segment
+        offsets[1] = queries @ same_segment.sum(1) / content.sum()
+    return weights, offsets
 
 
 def propose(
     values: np.ndarray, lengths: np.ndarray | int, causal: np.ndarray | bool = False
 ) -> np.ndarray:
     """Propose the classes of maps, numbers [...] of CLASSES, from features [..., 3], lengths in
-    tokens, and whether tokens see those before them alone."""
+    tokens, and whether tokens see only those before them."""
     v, d, b = np.moveaxis(values, -1, 0)
-    columns, band = _floors(np.asarray(lengths), causal)
+    v_floor, d_floor = _floors(np.asarray(lengths), causal)
     conditions = {
-        "vertical_diagonal": (v >= np.maximum(BOTH, columns)) & (d >= np.maximum(BOTH, band)),
-        "vertical": v >= np.maximum(VERTICAL, columns),
-        "diagonal": d >= np.maximum(DIAGONAL, band),
+        "vertical_diagonal": (v >= np.maximum(BOTH, v_floor)) & (d >= np.maximum(BOTH, d_floor)),
+        "vertical": v >= np.maximum(VERTICAL, v_floor),
+        "diagonal": d >= np.maximum(DIAGONAL, d_floor),
         "block": b >= BLOCK,
     }
-    return np.select(
-        list(conditions.values()),
-        list(map(CLASSES.index, conditions)),
-        CLASSES.index("heterogeneous"),
-    )
+    numbers = [CLASSES.index(name) for name in conditions]
+    return np.select(list(conditions.values()), numbers, CLASSES.index("heterogeneous"))
 
 
 def _floors(lengths: np.ndarray, causal: np.ndarray | bool) -> tuple[np.ndarray, np.ndarray]:
-    """Compute OVER_UNIFORM times v and d of maps whose queries attend alike to all that they may
-    see.
+    """Compute OVER_UNIFORM times v and d of maps whose queries attend uniformly to all tokens that
+    they may see.
 
     Query i of a decoder gives 1/i to each of i tokens, so that column j has the mean (1/j + ... +
     1/L) / L.
     """
-    harmonic = np.append(0, np.cumsum(1 / np.arange(1, lengths.max() + 1)))[lengths]
-    columns = np.where(lengths < COLUMNS_COUNTED, 1, (3 * harmonic - 2.5) / lengths)
-    band = 2 * (harmonic - 1) / np.maximum(lengths - 1, 1)
-    alike = OVER_UNIFORM * COLUMNS_COUNTED / lengths
-    return np.where(causal, OVER_UNIFORM * columns, alike), np.where(
-        causal, OVER_UNIFORM * band, alike
-    )
+    reciprocals = 1 / np.arange(1, lengths.max() + 1)
+    harmonic = np.append(0, np.cumsum(reciprocals))[lengths]
+    causal_v = np.where(lengths < COLUMNS_COUNTED, 1, (3 * harmonic - 2.5) / lengths)
+    causal_d = 2 * (harmonic - 1) / np.maximum(lengths - 1, 1)
+    uniform = OVER_UNIFORM * COLUMNS_COUNTED / lengths
+    v_floor = np.where(causal, OVER_UNIFORM * causal_v, uniform)
+    d_floor = np.where(causal, OVER_UNIFORM * causal_d, uniform)
+    return v_floor, d_floor

@@ -1,6 +1,7 @@
-"""The pages on which a person looks at the maps to be labelled."""
+"""Pages that show the maps to be labelled to a person."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,9 @@ from bertshift.figures.style import styled
 from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.sheet import TABLE
 
-ACROSS = 8
+COLUMNS = 8
+SIDE, COLUMN_WIDTH, ROW_HEIGHT = 1.2, 1.375, 1.6  # inches
+LEFT, TOP = 0.15, 0.95  # of the first map
 CMAP = "Reds"  # as in figure 1
 
 
@@ -19,53 +22,55 @@ def pages(
     table: pd.DataFrame, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]
 ) -> list[Figure]:
     """Draw a figure a page: each map with its number and proposed class, ticks at special tokens,
-    its own scale."""
-    return list(_pages(table.assign(place=np.arange(len(table))), maps, special))
-
-
-def _pages(table, maps, special) -> Iterator[Figure]:
+    and a color scale for each map."""
+    table = table.assign(index=np.arange(len(table)))
     last = table["page"].max()
-    for page, rows in table.groupby("page"):
-        down = -(-len(rows) // ACROSS)
-        figure = Figure((11, 0.8 + 1.6 * down))
-        # One pair of axes for all maps, as axes take longer to draw than maps do.
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, ACROSS * 1.375), ylim=(1.6 * down + 0.8, 0))
-        axes.axis("off")
-        axes.text(
-            0.15,
-            0.35,
-            f"Page {page} of {last}. In a copy of {TABLE} correct the column `label`:"
-            f" {', '.join(CLASSES)}. Query down, key right; ticks: special tokens, and the first.",
-            fontsize=9,
-        )
-        for number, row in enumerate(rows.itertuples()):
-            left, top = 0.15 + 1.375 * (number % ACROSS), 0.95 + 1.6 * (number // ACROSS)
-            _one(axes, left, top, maps[row.place], special[row.place])
-            axes.text(
-                left, top - 0.05, f"{row.map}  {row.proposed.replace('_', ' + ')}", fontsize=7.5
-            )
-        yield figure
+    return [
+        _draw_page(f"Page {page} of {last}", rows, maps, special)
+        for page, rows in table.groupby("page")
+    ]
 
 
-def _one(
-    axes, left: float, top: float, weights: np.ndarray, special: np.ndarray, side: float = 1.2
-) -> None:
+def _draw_page(
+    title: str, rows: pd.DataFrame, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]
+) -> Figure:
+    height = 0.8 + ROW_HEIGHT * math.ceil(len(rows) / COLUMNS)
+    figure = Figure((COLUMNS * COLUMN_WIDTH, height))
+    # One pair of axes for all maps, as axes take longer to draw than maps do.
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, COLUMNS * COLUMN_WIDTH), ylim=(height, 0))
+    axes.axis("off")
+    axes.text(
+        LEFT,
+        0.35,
+        f"{title}. In a copy of {TABLE} correct the column `label`:"
+        f" {', '.join(CLASSES)}. Query down, key right; ticks: special tokens, and the first.",
+        fontsize=9,
+    )
+    for number, row in enumerate(rows.to_dict("records")):
+        line, column = divmod(number, COLUMNS)
+        left = LEFT + COLUMN_WIDTH * column
+        top = TOP + ROW_HEIGHT * line
+        _draw_map(axes, left, top, maps[row["index"]], special[row["index"]])
+        label = f"{row['map']}  {row['proposed'].replace('_', ' + ')}"
+        axes.text(left, top - 0.05, label, fontsize=7.5)
+    return figure
+
+
+def _draw_map(axes, left: float, top: float, weights: np.ndarray, special: np.ndarray) -> None:
+    right = left + SIDE
+    bottom = top + SIDE
     axes.imshow(
         weights,
         CMAP,
         vmin=0,
-        extent=(left, left + side, top + side, top),
+        extent=(left, right, bottom, top),
         aspect="auto",
         interpolation="nearest",
     )
-    axes.plot(
-        *np.array([(0, 1, 1, 0, 0), (0, 0, 1, 1, 0)]) * side + [[left], [top]],
-        color="#888888",
-        linewidth=0.5,
-    )
-    at = (special + 0.5) * side / len(weights)
-    edge = np.full_like(at, side)
-    axes.plot(
-        left + at, top + edge, "|", left - 0 * at, top + at, "_", color="black", markersize=4
-    )
+    frame_x = [left, right, right, left, left]
+    frame_y = [top, top, bottom, bottom, top]
+    axes.plot(frame_x, frame_y, color="#888888", linewidth=0.5)
+    ticks = (special + 0.5) * SIDE / len(weights)
+    axes.plot(left + ticks, np.full_like(ticks, bottom), "|", color="black", markersize=4)
+    axes.plot(np.full_like(ticks, left), top + ticks, "_", color="black", markersize=4)

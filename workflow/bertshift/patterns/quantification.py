@@ -1,26 +1,29 @@
-"""From what a classifier says to how common the classes are, and how good it is."""
+"""Estimates of the shares of classes from a classifier's answers, and its quality."""
 
 import numpy as np
 from scipy.optimize import nnls
 
-SUM_TO_ONE = 1e3  # how much heavier than a share's error is the error of their sum
+SUM_TO_ONE = 1e3  # weight of the error of the shares' sum, relative to that of a share
 
 
-def confusion(gold: np.ndarray, said: np.ndarray, classes: int) -> np.ndarray:
-    """Count labels [n] against answers [n]: [classes, classes], rows the labels, columns what the
-    classifier says."""
+def confusion(gold: np.ndarray, answers: np.ndarray, classes: int) -> np.ndarray:
+    """Count labels [n] against a classifier's answers [n]: [classes, classes], rows the labels,
+    columns the answers."""
     counts = np.zeros((classes, classes), int)
-    np.add.at(counts, (gold, said), 1)
+    np.add.at(counts, (gold, answers), 1)
     return counts
 
 
 def f1(counts: np.ndarray) -> tuple[np.ndarray, float, float]:
     """Compute F1 from confusion counts: of each class (NaN where it is neither label nor answer),
     their mean (macro), and their mean weighted by labels."""
-    labels, answers, right = counts.sum(1), counts.sum(0), np.diag(counts)
+    labels = counts.sum(1)
+    answers = counts.sum(0)
+    right = np.diag(counts)
     with np.errstate(invalid="ignore"):
-        each = 2 * right / (labels + answers)
-    return each, float(np.nanmean(each)), float(np.nansum(each * labels) / labels.sum())
+        scores = 2 * right / (labels + answers)
+    weighted = np.nansum(scores * labels) / labels.sum()
+    return scores, float(np.nanmean(scores)), float(weighted)
 
 
 def corrected(shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -35,16 +38,15 @@ def corrected(shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
         |C'p - q|^2 + |p - q|^2 / n
 
-    by non-negative least squares: of those that explain the answers about as well, the one nearest
-    to the answers; with many labels the inverse. It takes C to be the same wherever shares are
-    estimated. A class without a label is taken to be absent.
+    by non-negative least squares: among distributions that explain the answers about as well, the
+    one nearest to the answers; with many labels the inverse. It takes C to be the same wherever
+    shares are estimated. A class without a label is taken to be absent.
     """
     labelled = np.flatnonzero(counts.sum(1))
     answers = counts[labelled] / counts[labelled].sum(1, keepdims=True)
-    near = np.eye(len(labelled)) / np.sqrt(counts.sum())
-    system = np.vstack([answers.T, near, np.full(len(labelled), SUM_TO_ONE)])
-    found = np.zeros(len(shares))
-    found[labelled], _ = nnls(
-        system, np.concatenate([shares, near @ shares[labelled], [SUM_TO_ONE]])
-    )
-    return found / found.sum()
+    nearness = np.eye(len(labelled)) / np.sqrt(counts.sum())
+    system = np.vstack([answers.T, nearness, np.full(len(labelled), SUM_TO_ONE)])
+    target = np.concatenate([shares, nearness @ shares[labelled], [SUM_TO_ONE]])
+    estimate = np.zeros(len(shares))
+    estimate[labelled], _ = nnls(system, target)
+    return estimate / estimate.sum()

@@ -1,6 +1,4 @@
-"""How well the classifier of attention maps agrees with the labels."""
-
-from collections.abc import Iterator
+"""Agreement of the classifier of attention maps with the labels."""
 
 import numpy as np
 import pandas as pd
@@ -8,18 +6,17 @@ import pandas as pd
 from bertshift.patterns.classes import CLASSES, PERSON
 from bertshift.patterns.quantification import confusion, f1
 
-# The classifier's answer to a labelled map: of one trained without the input's maps, and of the
-# one trained on all. The paper's F1 is "on the annotated dataset"; whether on maps that it was
-# trained on is not said.
+# The answers to a labelled map: of a classifier trained without the input's maps, and of the one
+# trained on all. The paper's F1 is "on the annotated dataset"; it does not state whether these
+# maps were in training.
 ANSWERS = ("cross_validated", "resubstituted")
 
 
 def counts_of(predictions: pd.DataFrame, answer: str) -> np.ndarray:
     """Count labels against answers of one of ANSWERS, [classes, classes]."""
-    gold, said = (
-        predictions[column].map(CLASSES.index).to_numpy() for column in ("label", answer)
-    )
-    return confusion(gold, said, len(CLASSES))
+    gold = predictions["label"].map(CLASSES.index).to_numpy()
+    answers = predictions[answer].map(CLASSES.index).to_numpy()
+    return confusion(gold, answers, len(CLASSES))
 
 
 def counts_by_input(predictions: pd.DataFrame) -> np.ndarray:
@@ -30,56 +27,46 @@ def counts_by_input(predictions: pd.DataFrame) -> np.ndarray:
 
 def summary(predictions: pd.DataFrame) -> dict[str, float]:
     """Count the labelled maps, and those labelled by a person; compute the F1 of either answer."""
-    found = {
-        "labels": len(predictions),
-        "labels_by_person": int((predictions["source"] == PERSON).sum()),
-    }
+    by_person = predictions["source"] == PERSON
+    columns = {"labels": len(predictions), "labels_by_person": int(by_person.sum())}
     for answer in ANSWERS:
-        _, found[f"f1_macro_{answer}"], found[f"f1_weighted_{answer}"] = f1(
-            counts_of(predictions, answer)
-        )
-    return found
+        _, macro, weighted = f1(counts_of(predictions, answer))
+        columns[f"f1_macro_{answer}"] = macro
+        columns[f"f1_weighted_{answer}"] = weighted
+    return columns
 
 
 def score_table(predictions: pd.DataFrame) -> pd.DataFrame:
     """Tabulate F1: for each answer one row an average, and one a class. n counts labelled maps. A
     class that is neither label nor answer is NaN."""
-    return pd.DataFrame(_scores(predictions))
-
-
-def _scores(predictions: pd.DataFrame) -> Iterator[dict]:
+    tables = []
     for answer in ANSWERS:
         counts = counts_of(predictions, answer)
-        each, macro, weighted = f1(counts)
-        for average, value, n in [
-            ("macro", macro, counts.sum()),
-            ("weighted", weighted, counts.sum()),
-            *zip(CLASSES, each, counts.sum(1), strict=True),
-        ]:
-            yield {
-                "metric": "pattern_f1",
-                "variant": answer,
-                "pattern": average,
-                "value": value,
-                "n": n,
-            }
+        of_classes, macro, weighted = f1(counts)
+        columns = {
+            "metric": "pattern_f1",
+            "variant": answer,
+            "pattern": ["macro", "weighted", *CLASSES],
+            "value": [macro, weighted, *of_classes],
+            "n": [counts.sum(), counts.sum(), *counts.sum(1)],
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
 
 
 def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
     """Count maps, one row an answer, label and class answered, with their share of the label's
     maps (NaN if it has none)."""
-    return pd.DataFrame(
-        {
-            "metric": "pattern_confusion",
-            "variant": answer,
-            "label": label,
-            "pattern": said,
-            "value": share,
-            "n": n,
-        }
-        for answer in ANSWERS
-        for label, row in zip(CLASSES, counts_of(predictions, answer), strict=True)
-        for said, n, share in zip(
-            CLASSES, row, row / row.sum() if row.any() else row * np.nan, strict=True
-        )
-    )
+    tables = []
+    for answer in ANSWERS:
+        for label, counts in zip(CLASSES, counts_of(predictions, answer), strict=True):
+            columns = {
+                "metric": "pattern_confusion",
+                "variant": answer,
+                "label": label,
+                "pattern": CLASSES,
+                "value": counts / counts.sum() if counts.any() else np.nan,
+                "n": counts,
+            }
+            tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)

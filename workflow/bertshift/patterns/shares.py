@@ -1,5 +1,5 @@
-"""Which classes a model's attention maps belong to (Kovaleva et al. 2019, figure 2), and examples
-of them (1, 10)."""
+"""The shares of the classes among a model's attention maps (Kovaleva et al. 2019, figure 2), and
+examples of them (1, 10)."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bertshift.files import BLOCKS
 from bertshift.patterns.attention import Attended, attend
 from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.classifier import PatternClassifier, load, probabilities
@@ -56,73 +57,76 @@ def measure(
     (see `share_rows`); n counts inputs, `maps` their maps. predictions: the labelled maps with
     their cross-validated answers, as `scores` takes them.
 
-    Metric "pattern_map": variant "most_confident", of each class the map to which the classifier
-    gives it with the highest probability (`value`), be it less than another's; "one_input", of the
-    first replicate, all maps of one input drawn at random. `weights` are those of `tokens`, query
-    after query, with four decimals; `special` the positions of special tokens and of the first
-    one.
+    Metric "pattern_map": variant "most_confident" has for each class the map to which the
+    classifier gives it with the highest probability (`value`), even where another class has a
+    higher one; "one_input" has all maps of one input drawn at random, of the first replicate.
+    `weights` are those of `tokens`, query after query, with four decimals; `special` the positions
+    of special tokens and of the first one.
     """
     net = load(classifier)
-    shown = int(np.random.default_rng(seed_from("patterns input", task)).integers(len(rows)))
+    generator = np.random.default_rng(seed_from("patterns input", task))
+    shown = int(generator.integers(len(rows)))
     shares, maps = [], []
     for number, (folder, (init, seed)) in enumerate(runs.items()):
         print(f"patterns: {folder}: {len(rows)} inputs", file=sys.stderr, flush=True)
         run = {"model": model, "task": task, "init": init, "seed": seed}
-        answers, proposals, kept = _replicate(
+        answers, proposals, run_maps = _classify_replicate(
             Path(folder), rows, max_length, net, shown if number == 0 else None
         )
         shares.append(share_rows(answers, proposals, predictions).assign(**run))
-        maps += [run | row for row in kept]
-    table = pd.concat(shares, ignore_index=True).assign(metric="pattern_share")[
-        [*COLUMNS, *JACKKNIFE_COLUMNS]
-    ]
-    return (
-        table.assign(**summary(predictions)),
-        pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS],
-    )
+        maps += [run | row for row in run_maps]
+    share_table = pd.concat(shares, ignore_index=True).assign(metric="pattern_share")
+    share_table = share_table[[*COLUMNS, *JACKKNIFE_COLUMNS]]
+    share_table = share_table.assign(**summary(predictions))
+    map_table = pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS]
+    return share_table, map_table
 
 
-def _replicate(
+def _classify_replicate(
     folder: Path, rows: Sequence[dict], max_length: int, net: PatternClassifier, shown: int | None
 ) -> tuple[np.ndarray, np.ndarray, list[dict]]:
     """Count the maps of each input [inputs, classes] that the classifier puts in each class, and
-    those that the rule does. Return also maps to be drawn, among them all of the input `shown`."""
-    answers, proposals = (np.zeros((len(rows), len(CLASSES))) for _ in range(2))
-    surest, whole = {}, []
-    for one in attend(folder, rows, max_length):
-        flat = one.maps.flatten(0, 1)
-        likely = probabilities(net, flat)
-        said = likely.argmax(1)
-        proposed = propose(features(flat, one.special, one.segment), len(one.special), one.causal)
-        for counts, classes in ((answers, said), (proposals, proposed)):
-            counts[one.number] = np.bincount(classes, minlength=len(CLASSES))
-        example = rows[one.number]["id"]
-        for k, place in enumerate(likely.argmax(0).tolist()):
-            if k not in surest or likely[place, k] > surest[k]["value"]:
-                surest[k] = _map(CONFIDENT, one, example, place, k, likely)
-        if one.number == shown:
-            whole = [
-                _map(ONE_INPUT, one, example, place, k, likely) for place, k in enumerate(said)
-            ]
-    return answers, proposals, [*surest.values(), *whole]
+    those that the rule puts there. Return also rows of maps to be drawn, among them all maps of
+    the input `shown`."""
+    answers = np.zeros((len(rows), len(CLASSES)))
+    proposals = np.zeros_like(answers)
+    most_confident: dict[int, dict] = {}
+    one_input = []
+    for attended in attend(folder, rows, max_length):
+        number = attended.number
+        maps = attended.maps.flatten(0, 1)
+        likely = probabilities(net, maps)
+        classes = likely.argmax(1)
+        values = features(maps, attended.special, attended.segment)
+        proposed = propose(values, len(attended.special), attended.causal)
+        answers[number] = np.bincount(classes, minlength=len(CLASSES))
+        proposals[number] = np.bincount(proposed, minlength=len(CLASSES))
+        example = rows[number]["id"]
+        for k, index in enumerate(likely.argmax(0)):
+            value = likely[index, k]
+            if k not in most_confident or value > most_confident[k]["value"]:
+                row = _describe_map(attended, int(index))
+                row |= {"variant": CONFIDENT, "pattern": CLASSES[k], "value": value}
+                most_confident[k] = row | {"example": example}
+        if number == shown:
+            for index, k in enumerate(classes):
+                row = _describe_map(attended, index)
+                row |= {"variant": ONE_INPUT, "pattern": CLASSES[k], "value": likely[index, k]}
+                one_input.append(row | {"example": example})
+    return answers, proposals, [*most_confident.values(), *one_input]
 
 
-def _map(
-    variant: str, one: Attended, example: str, place: int, k: int, likely: np.ndarray
-) -> dict:
-    layer, head = divmod(place, one.maps.shape[1])
-    weights = one.maps[layer, head].flatten().tolist()
+def _describe_map(attended: Attended, index: int) -> dict:
+    """Describe the map with this index among those of all layers and heads."""
+    layer, head = divmod(index, attended.maps.shape[1])
+    weights = attended.maps[layer, head].flatten().tolist()
     return {
-        "variant": variant,
-        "pattern": CLASSES[k],
         "layer": layer + 1,
         "head": head + 1,
-        "value": likely[place, k],
-        "example": example,
-        "length": len(one.tokens),
-        "tokens": " ".join(one.tokens),
-        "special": " ".join(map(str, np.flatnonzero(one.special) + 1)),
-        "weights": " ".join(f"{w:.4f}" for w in weights),
+        "length": len(attended.tokens),
+        "tokens": " ".join(attended.tokens),
+        "special": " ".join(map(str, np.flatnonzero(attended.special) + 1)),
+        "weights": " ".join(f"{weight:.4f}" for weight in weights),
     }
 
 
@@ -132,47 +136,46 @@ def share_rows(
     """Tabulate shares from answers, proposals [inputs, classes]: how many maps of each input are
     of each class.
 
-    With a block of inputs a block of the labelled inputs is left out. One sample has nothing to do
-    with the other, so that the variances of both add up in the jackknife.
+    With a block of inputs a block of the labelled inputs is left out. The two samples are
+    independent, so that the variances of both add up in the jackknife.
     """
     labelled = counts_by_input(predictions)
-    blocks = min(block_of(len(one))[-1] + 1 for one in (answers, labelled))
-    counted, counted_labelled = (
-        _with_each_left_out(len(one), blocks) for one in (answers, labelled)
-    )
-    classified, proposed = (_shares(counted, counts) for counts in (answers, proposals))
-    confusions = np.tensordot(counted_labelled, labelled, axes=1)
+    blocks = min(BLOCKS, len(answers), len(labelled))
+    is_used = _mark_used(len(answers), blocks)
+    classified = _compute_shares(is_used, answers)
+    proposed = _compute_shares(is_used, proposals)
+    confusions = np.tensordot(_mark_used(len(labelled), blocks), labelled, axes=1)
     values = {
         "classified": classified,
         "corrected": np.array(
-            [corrected(*each) for each in zip(classified, confusions, strict=True)]
+            [corrected(*pair) for pair in zip(classified, confusions, strict=True)]
         ),
         "proposed": proposed,
     }
-    rows = [
-        {
+    tables = []
+    for variant, shares in values.items():
+        columns = {
             "variant": variant,
-            "pattern": pattern,
-            "value": shares[0, k],
+            "pattern": CLASSES,
+            "value": shares[0],
             "n": len(answers),
             "maps": int(answers.sum()),
         }
-        for variant, shares in values.items()
-        for k, pattern in enumerate(CLASSES)
-    ]
-    rests = np.concatenate([shares[1:].T for shares in values.values()])
-    return pd.concat([pd.DataFrame(rows), in_columns(rests)], axis=1)
+        without = in_columns(shares[1:].T)
+        tables.append(pd.concat([pd.DataFrame(columns), without], axis=1))
+    return pd.concat(tables, ignore_index=True)
 
 
-def _with_each_left_out(inputs: int, blocks: int) -> np.ndarray:
-    """Tell whether an input counts, [1 + blocks, inputs]: first all do, then those outside each
-    block. A single block is never left out, as it is all there is."""
-    rests = block_of(inputs, blocks) != np.arange(blocks if blocks > 1 else 0)[:, None]
-    return np.vstack([np.ones(inputs, bool), rests])
+def _mark_used(inputs: int, blocks: int) -> np.ndarray:
+    """Mark the inputs that count, [1 + blocks, inputs]: first all, then those outside each block.
+    A single block is never left out, as nothing would remain."""
+    numbers = np.arange(blocks if blocks > 1 else 0)
+    is_outside = block_of(inputs, blocks) != numbers[:, None]
+    return np.vstack([np.ones(inputs, bool), is_outside])
 
 
-def _shares(counted: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _compute_shares(is_used: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Compute the share of the maps in each class, [1 + blocks, classes]: of all inputs, and
     without each block."""
-    sums = counted @ counts
+    sums = is_used @ counts
     return sums / sums.sum(axis=1, keepdims=True)

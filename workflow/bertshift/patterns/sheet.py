@@ -3,13 +3,14 @@ proposed classes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from bertshift.files import atomic
 from bertshift.patterns.attention import Attended, attend
-from bertshift.patterns.classes import CLASSES, FEATURES, PLACE
+from bertshift.patterns.classes import CLASSES, FEATURES, PLACE, PROPOSED
 from bertshift.patterns.features import features, propose
 from bertshift.seeds import seed_from
 
@@ -26,39 +27,43 @@ def choose(
 
     models: {name: {"task", "layers", "heads", "runs": {folder: (init, seed)}}}, whose replicates
     take turns; rows: the inputs of each. The maps are in random order, so that neighbours on a
-    page have nothing in common. `row` and `folder` say where the input and the model are.
+    page have nothing in common. `row` is the number of the input, `folder` the model's folder.
     """
     strata = [
         (name, layer) for name, model in models.items() for layer in range(1, model["layers"] + 1)
     ]
     quota = np.full(len(strata), count // len(strata))
     generator = np.random.default_rng(seed_from("patterns sheet"))
-    quota[generator.permutation(len(strata))[: count % len(strata)]] += 1
+    larger = generator.permutation(len(strata))[: count % len(strata)]
+    quota[larger] += 1
     chosen = []
     for (name, layer), number in zip(strata, quota, strict=True):
-        own = np.random.default_rng(seed_from("patterns sheet", name, layer))
-        available, runs = len(rows[name]), list(models[name]["runs"].items())
-        examples = own.choice(available, number, replace=number > available)
-        heads = own.integers(1, models[name]["heads"] + 1, number)
-        first = own.integers(len(runs))
-        for turn, (row, head) in enumerate(zip(examples.tolist(), heads.tolist(), strict=True)):
+        model = models[name]
+        inputs = rows[name]
+        runs = list(model["runs"].items())
+        stratum_generator = np.random.default_rng(seed_from("patterns sheet", name, layer))
+        drawn = stratum_generator.choice(len(inputs), number, replace=number > len(inputs))
+        heads = stratum_generator.integers(1, model["heads"] + 1, number)
+        first = stratum_generator.integers(len(runs))
+        for turn, (row, head) in enumerate(zip(drawn.tolist(), heads.tolist(), strict=True)):
             folder, (init, seed) = runs[(first + turn) % len(runs)]
             chosen.append(
                 {
-                    "task": models[name]["task"],
+                    "task": model["task"],
                     "model": name,
                     "init": init,
                     "seed": seed,
-                    "example": str(rows[name][row]["id"]),
+                    "example": str(inputs[row]["id"]),
                     "layer": layer,
                     "head": head,
                     "row": row,
                     "folder": folder,
                 }
             )
-    mixed = pd.DataFrame(chosen).iloc[generator.permutation(len(chosen))].reset_index(drop=True)
-    number = np.arange(len(mixed))
-    return mixed.assign(map=1 + number, page=1 + number // PER_PAGE)
+    order = generator.permutation(len(chosen))
+    table = pd.DataFrame(chosen).iloc[order].reset_index(drop=True)
+    number = np.arange(len(table))
+    return table.assign(map=1 + number, page=1 + number // PER_PAGE)
 
 
 def measure(
@@ -69,41 +74,59 @@ def measure(
 
     Each has its proposed class as its label, of source `proposed`, until a person corrects it.
     """
-    found = {}
+    measured = {}
     for (name, folder), group in chosen.groupby(["model", "folder"], sort=False):
         numbers = group["row"].unique().tolist()
-        for one in attend(Path(folder), [rows[name][number] for number in numbers], max_length):
-            for place in group[group["row"] == numbers[one.number]].itertuples():
-                found[place.map] = _of(one, place.layer, place.head)
-    lengths, causal, values, maps, special = zip(
-        *(found[number] for number in chosen["map"]), strict=True
+        inputs = [rows[name][number] for number in numbers]
+        for attended in attend(Path(folder), inputs, max_length):
+            is_of_input = group["row"] == numbers[attended.number]
+            for row in group[is_of_input].to_dict("records"):
+                measured[row["map"]] = _measure_map(attended, row["layer"], row["head"])
+    in_order = [measured[number] for number in chosen["map"]]
+    lengths = np.array([len(one_map.weights) for one_map in in_order])
+    causal = np.array([one_map.causal for one_map in in_order])
+    values = np.array([one_map.features for one_map in in_order])
+    proposed = np.array(CLASSES)[propose(values, lengths, causal)]
+    table = chosen.assign(
+        length=lengths,
+        **dict(zip(FEATURES, values.T, strict=True)),
+        proposed=proposed,
+        label=proposed,
+        source=PROPOSED,
     )
-    table = chosen.assign(length=lengths, **dict(zip(FEATURES, np.array(values).T, strict=True)))
-    proposed = np.array(CLASSES)[propose(np.array(values), np.array(lengths), np.array(causal))]
-    return (
-        table.assign(proposed=proposed, label=proposed, source="proposed")[COLUMNS],
-        list(maps),
-        list(special),
-    )
+    maps = [one_map.weights for one_map in in_order]
+    special = [one_map.special for one_map in in_order]
+    return table[COLUMNS], maps, special
 
 
-def _of(
-    one: Attended, layer: int, head: int
-) -> tuple[int, bool, np.ndarray, np.ndarray, np.ndarray]:
+class _MeasuredMap(NamedTuple):
+    """One map [L, L], its features, and the positions of its special tokens."""
+
+    weights: np.ndarray
+    features: np.ndarray
+    special: np.ndarray
+    causal: bool
+
+
+def _measure_map(attended: Attended, layer: int, head: int) -> _MeasuredMap:
+    weights = attended.maps[layer - 1, head - 1]
+    values = features(weights, attended.special, attended.segment)
+    special = np.flatnonzero(attended.special)
     # A copy: a view would keep all maps of the batch in memory.
-    weights = one.maps[layer - 1, head - 1].cpu().numpy().copy()
-    values = features(one.maps[layer - 1, head - 1], one.special, one.segment)
-    return len(one.special), one.causal, values, weights, np.flatnonzero(one.special)
+    return _MeasuredMap(weights.cpu().numpy().copy(), values, special, attended.causal)
 
 
 def write_maps(path: Path, maps: Sequence[np.ndarray]) -> None:
+    flat = np.concatenate([weights.ravel() for weights in maps])
     lengths = np.array([len(weights) for weights in maps])
     with atomic(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, flat=np.concatenate([weights.ravel() for weights in maps]), lengths=lengths)
+        np.savez(file, flat=flat, lengths=lengths)
 
 
 def read_maps(path: Path) -> list[np.ndarray]:
     with np.load(path) as stored:
-        ends = np.cumsum(stored["lengths"] ** 2)
-        parts = np.split(stored["flat"], ends[:-1])
-        return [part.reshape(n, n) for part, n in zip(parts, stored["lengths"], strict=True)]
+        flat = stored["flat"]
+        lengths = stored["lengths"]
+    ends = np.cumsum(lengths**2)
+    parts = np.split(flat, ends[:-1])
+    return [part.reshape(length, length) for part, length in zip(parts, lengths, strict=True)]

@@ -1,4 +1,4 @@
-"""How sure a mean over replicates is: one interval for every number.
+"""Uncertainty of a mean over replicates: one interval for every number.
 
 A number is measured on R replicates (pretraining runs, or fine-tuning seeds of one), each on the
 same B blocks of inputs: y_rb = mu + replicate_r + block_b + rest_rb. Seeds are averaged within a
@@ -33,12 +33,11 @@ from bertshift.rows import ranges
 from bertshift.rows.blocks import LEVEL
 
 EQUAL, TINY = 1e-9, 1e-300  # probabilities
-NONE, REPLICATES, INPUTS, BOTH = (
-    "none",
-    "95% t over replicates",
-    "95% t over inputs",
-    "95% t over replicates and inputs",
-)
+# Kinds of intervals.
+NONE = "none"
+REPLICATES = "95% t over replicates"
+INPUTS = "95% t over inputs"
+BOTH = "95% t over replicates and inputs"
 
 
 @dataclass(frozen=True)
@@ -57,17 +56,21 @@ class Estimate:
 
     @property
     def low(self) -> float | np.ndarray:
-        return ranges.reached(self.mean, self.error, -self._errors((1 - LEVEL) / 2), self.bounds)
+        errors = self._errors((1 - LEVEL) / 2)
+        return ranges.reached(self.mean, self.error, -errors, self.bounds)
 
     @property
     def high(self) -> float | np.ndarray:
-        return ranges.reached(self.mean, self.error, self._errors((1 - LEVEL) / 2), self.bounds)
+        errors = self._errors((1 - LEVEL) / 2)
+        return ranges.reached(self.mean, self.error, errors, self.bounds)
 
     def probability(self, low: float, high: float) -> float:
         """Calculate the probability that the true value lies between `low` and `high`; NaN without
         an interval. It is for a single number."""
-        if not self.error > 0:
-            return np.nan if np.isnan(self.error) else float(low <= self.mean <= high)
+        if np.isnan(self.error):
+            return np.nan
+        if self.error == 0:
+            return float(low <= self.mean <= high)
         return self._below(high) - self._below(low)
 
     def _errors(self, tail: float) -> float | np.ndarray:
@@ -79,14 +82,17 @@ class Estimate:
         )
 
     def _below(self, value: float) -> float:
+        """Calculate the probability that the true value lies below `value`."""
         errors = float(ranges.distance(self.mean, self.error, value, self.bounds))
         tails = [
             distributions.t.sf(abs(errors), freedom) for _, freedom in self.variance_components
         ]
-        low, high = min(tails), max(tails)
-        if high - low > EQUAL:  # else there is one part, or the value is far away
-            bounds = max(low, TINY) * (1 - EQUAL), high * (1 + EQUAL)
-            low = brentq(lambda tail: self._errors(tail) - abs(errors), *bounds)
+        low = min(tails)
+        high = max(tails)
+        if high - low > EQUAL:  # else there is one component, or the value is far away
+            start = max(low, TINY) * (1 - EQUAL)
+            end = high * (1 + EQUAL)
+            low = brentq(lambda tail: self._errors(tail) - abs(errors), start, end)
         return float(low if errors < 0 else 1 - low)
 
 
@@ -107,19 +113,14 @@ def estimate(
             f"a mean needs finite numbers, got {values.tolist()}; look for a failed run in the"
             " TSV."
         )
-    runs = _pseudo_values_of_runs(values, names)
-    blocks = None if left_out is None else pseudo_values(values, np.asarray(left_out, np.float64))
-    both = blocks is not None and runs is values
     mean = values.mean(0)
-    return _combined(
-        mean,
-        len(values),
-        runs,
-        None if blocks is None else blocks.mean(0),
-        _rest(blocks) if both else 0.0,
-        bounds,
-        ranges.least_error(mean, examples, bounds),
-    )
+    runs = _pseudo_values_of_runs(values, names)
+    if left_out is None:
+        return _combine(mean, len(values), runs, None, bounds=bounds)
+    blocks = pseudo_values(values, np.asarray(left_out, np.float64))
+    rest = _rest_variance(blocks) if runs is values else 0.0
+    least = ranges.least_error(mean, examples, bounds)
+    return _combine(mean, len(values), runs, blocks.mean(0), rest, bounds, least)
 
 
 def estimate_of_all(
@@ -130,18 +131,12 @@ def estimate_of_all(
 ) -> Estimate:
     """Estimate a number that is calculated once, from all replicates, in a range with these
     `bounds`. Given are its values without each replicate, and without each block of inputs."""
-    runs, blocks = (
-        (
-            None
-            if left is None or not len(left)
-            else len(left) * value - (len(left) - 1) * np.asarray(left, np.float64)
-        )
-        for left in (without_run, left_out)
-    )
-    return _combined(np.float64(value), len(without_run), runs, blocks, bounds=bounds)
+    runs = _pseudo_values_of_number(value, without_run)
+    blocks = _pseudo_values_of_number(value, left_out)
+    return _combine(np.float64(value), len(without_run), runs, blocks, bounds=bounds)
 
 
-def _combined(
+def _combine(
     mean: np.ndarray,
     replicates: int,
     runs: np.ndarray | None,
@@ -153,22 +148,31 @@ def _combined(
     """Combine pseudo-values of runs [R, ...] and of blocks [B, ...] into one estimate. `rest` is
     the part of the variance that both have, `least` the least standard error that the blocks have.
     """
-    between, across = _variance(runs), _variance(blocks)
-    if across is not None:
-        across = np.maximum(across[0], least**2), across[1]
-    known = [part for part in (between, across) if part is not None]
-    if not known:
+    has_runs = runs is not None and len(runs) > 1
+    has_blocks = blocks is not None and len(blocks) > 1
+    variances, freedoms = [], []
+    if has_runs:
+        variances.append(_variance_of_mean(runs))
+        freedoms.append(len(runs) - 1)
+    if has_blocks:
+        variances.append(np.maximum(_variance_of_mean(blocks), least**2))
+        freedoms.append(len(blocks) - 1)
+    if not variances:
         return Estimate(mean, np.nan * mean, (), replicates, NONE, bounds)
-    variances = [variance for variance, _ in known]
-    whole = sum(variances)
-    error = np.sqrt(np.maximum(whole - rest * (len(known) == 2), np.maximum.reduce(variances)))
-    shares = (
-        np.divide(v, whole, out=np.full_like(whole, 1 / len(known)), where=whole > 0)
-        for v in variances
-    )
-    kind = BOTH if len(known) == 2 else INPUTS if between is None else REPLICATES
-    parts = tuple(zip(shares, (freedom for _, freedom in known), strict=True))
-    return Estimate(mean, error, parts, replicates, kind, bounds)
+    total = sum(variances)
+    if has_runs and has_blocks:
+        interval = BOTH
+        variance_of_mean = np.maximum(total - rest, np.maximum(*variances))
+    else:
+        interval = REPLICATES if has_runs else INPUTS
+        variance_of_mean = total
+    components = []
+    for variance, freedom in zip(variances, freedoms, strict=True):
+        share = np.full_like(total, 1 / len(variances))
+        np.divide(variance, total, out=share, where=total > 0)
+        components.append((share, freedom))
+    error = np.sqrt(variance_of_mean)
+    return Estimate(mean, error, tuple(components), replicates, interval, bounds)
 
 
 def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:
@@ -178,31 +182,41 @@ def pseudo_values(values: np.ndarray, left_out: np.ndarray) -> np.ndarray:
     return blocks * values[:, None] - (blocks - 1) * left_out
 
 
+def _pseudo_values_of_number(value: float, left_out: Sequence[float] | None) -> np.ndarray | None:
+    """Calculate pseudo-values of one number; None where nothing was left out."""
+    if left_out is None or not len(left_out):
+        return None
+    count = len(left_out)
+    return count * value - (count - 1) * np.asarray(left_out, np.float64)
+
+
 def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
     """Calculate one value for each run: the values where each replicate is a run of its own, else
     pseudo-values of the delete-a-run jackknife, [runs, ...]. A single pair, or pairs that all
     share a run, give their mean alone."""
-    runs = [re.findall(r"\d+", name) for name in names or ()]
-    if all(len(own) == 1 for own in runs):
+    runs_of_replicates = [re.findall(r"\d+", name) for name in names or ()]
+    if all(len(pair) == 1 for pair in runs_of_replicates):
         return values
-    every = sorted({run for own in runs for run in own})
-    left = [[run not in own for own in runs] for run in every]
-    if not all(map(any, left)):
-        return values.mean(0, keepdims=True)
-    without = np.stack([values[kept].mean(0) for kept in left])
-    return len(every) * values.mean(0) - (len(every) - 1) * without
+    runs = sorted({run for pair in runs_of_replicates for run in pair})
+    without_run = []
+    for run in runs:
+        rest = [run not in pair for pair in runs_of_replicates]
+        if not any(rest):
+            return values.mean(0, keepdims=True)
+        without_run.append(values[rest].mean(0))
+    count = len(runs)
+    return count * values.mean(0) - (count - 1) * np.stack(without_run)
 
 
-def _variance(parts: np.ndarray | None) -> tuple[np.ndarray, int] | None:
-    """Estimate the variance of the mean of independent `parts` [n, ...], with its degrees of
-    freedom; None where there are not two."""
-    if parts is None or len(parts) < 2:
-        return None
-    return np.asarray(parts.var(0, ddof=1) / len(parts)), len(parts) - 1
+def _variance_of_mean(values: np.ndarray) -> np.ndarray:
+    """Estimate the variance of the mean of independent `values` [n, ...]."""
+    return np.asarray(values.var(0, ddof=1) / len(values))
 
 
-def _rest(blocks: np.ndarray) -> np.ndarray:
+def _rest_variance(blocks: np.ndarray) -> np.ndarray:
     """Compute MS_rest / (R B) of pseudo-values [R, B, ...]; 0 where R or B is below two."""
     runs, count = blocks.shape[:2]
-    rest = blocks - blocks.mean(0) - blocks.mean(1, keepdims=True) + blocks.mean((0, 1))
-    return (rest**2).sum((0, 1)) / max((runs - 1) * (count - 1), 1) / (runs * count)
+    rest = blocks - blocks.mean(0)
+    rest = rest - blocks.mean(1, keepdims=True) + blocks.mean((0, 1))
+    freedom = max((runs - 1) * (count - 1), 1)
+    return (rest**2).sum((0, 1)) / freedom / (runs * count)

@@ -1,5 +1,5 @@
-"""How much more one model scores than another of the same task, replicate by replicate, tested on
-the examples."""
+"""Gains in score of one model over another of the same task, replicate by replicate, tested on the
+examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -35,24 +35,25 @@ def gain_table(
     `delta`. UserError where a pair was not scored on the same examples.
     """
     keys = {"metric": "gain", **{key: settings[key] for key in ("model", "reference", "task")}}
-    known, rows = origins(settings["checkpoints"]), []
-    for (run, other), (names, ref_names) in zip(pairs, settings["pairs"], strict=True):
-        if not run.predictions["id"].equals(other.predictions["id"]):
+    origin_of_run = origins(settings["checkpoints"])
+    rows = []
+    for (run, reference), (names, ref_names) in zip(pairs, settings["pairs"], strict=True):
+        if not run.predictions["id"].equals(reference.predictions["id"]):
             raise UserError(
                 f"{settings['model']} and {settings['reference']} were scored on other examples;"
                 " delete their runs in results/models and run the rule again."
             )
-        replicate = dict(zip(("init", "seed", "ref_init", "ref_seed"), (*names, *ref_names)))
-        made_from = {
+        (init, seed), (ref_init, ref_seed) = names, ref_names
+        replicate = {"init": init, "seed": seed, "ref_init": ref_init, "ref_seed": ref_seed}
+        provenance = {
             "failed": failed(run.scores),
-            "ref_failed": failed(other.scores),
+            "ref_failed": failed(reference.scores),
             "scale": settings["scale"],
-            **known[str(names[0])],
+            **origin_of_run[str(init)],
             "data": f"{run.scores['data']['dev']}; trained on {data}",
         }
-        rows += [
-            keys | replicate | row | made_from for row in gains(run, other, sidecar["labels"])
-        ]
+        for row in gains(run, reference, sidecar["labels"]):
+            rows.append(keys | replicate | row | provenance)
     table = pd.DataFrame(rows)
     return pd.concat([table, in_columns(table.pop("jackknife"))], axis=1)
 
@@ -63,14 +64,15 @@ def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[
     examples.
 
     p is from an exact McNemar test where an example is right or wrong, else from a paired
-    bootstrap. Of `n` examples `changed` are predicted otherwise, `gained` are right in `run` alone
-    and `lost` in `other` alone (both missing where an example has no right or wrong). `labels` are
-    the classes in their order, None for other tasks.
+    bootstrap. Among `n` examples, `changed` are predicted otherwise, `gained` are right in `run`
+    alone and `lost` in `other` alone (both missing where an example has no right or wrong).
+    `labels` are the classes in their order, None for other tasks.
     """
-    turned = turns(other.predictions, run.predictions, labels)
-    names = run.scores["scores"]
-    now, was = (without_blocks(names, each.predictions, labels) for each in (run, other))
-    for score, value in names.items():
+    counts = turns(other.predictions, run.predictions, labels)
+    scores = run.scores["scores"]
+    jackknife = without_blocks(scores, run.predictions, labels)
+    jackknife_before = without_blocks(scores, other.predictions, labels)
+    for score, value in scores.items():
         before = other.scores["scores"][score]
         yield {
             "score": score,
@@ -78,9 +80,9 @@ def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[
             "value": value,
             "before": before,
             "delta": value - before,
-            "jackknife": now[score] - was[score],
+            "jackknife": jackknife[score] - jackknife_before[score],
             "p": p_value(score, other.predictions, run.predictions, labels, run.scores["dataset"]),
-            **turned,
+            **counts,
             "n": len(run.predictions),
             "majority": run.scores["majority"].get(score, np.nan),
         }
@@ -90,12 +92,14 @@ def turns(
     before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None
 ) -> dict[str, float]:
     """Count the examples that are predicted differently, turn right and turn wrong."""
-    said = [table["prediction"].fillna("") for table in (before, after)]
-    counts = {"changed": int((said[0] != said[1]).sum()), "gained": np.nan, "lost": np.nan}
+    changed = before["prediction"].fillna("") != after["prediction"].fillna("")
+    counts = {"changed": int(changed.sum()), "gained": np.nan, "lost": np.nan}
     if labels or "exact_match" in before:
         score = "accuracy" if labels else "exact_match"
-        was, now = (right(score, table) for table in (before, after))
-        counts |= {"gained": int((~was & now).sum()), "lost": int((was & ~now).sum())}
+        right_before = right(score, before)
+        right_after = right(score, after)
+        counts["gained"] = int((~right_before & right_after).sum())
+        counts["lost"] = int((right_before & ~right_after).sum())
     return counts
 
 
@@ -117,11 +121,14 @@ def p_value(
     of its examples."""
     if score in RIGHT_OR_WRONG:
         return float(mcnemar(right(score, before), right(score, after)))
-    columns = [before["gold"], before["prediction"], after["prediction"]]
     if score in before:  # answers have a score each, whose mean is the model's
-        score, columns = "mean", [0 * before[score], before[score], after[score]]
-    elif labels:
-        codes = {label: number for number, label in enumerate(labels)}
-        columns = [column.astype(str).map(codes) for column in columns]
-    gold, was, now = (column.to_numpy() for column in columns)
-    return float(paired_bootstrap(SCORES[score], gold, was, now[None], dataset)[0])
+        columns = [0 * before[score], before[score], after[score]]
+        score = "mean"
+    else:
+        columns = [before["gold"], before["prediction"], after["prediction"]]
+        if labels:
+            codes = {label: number for number, label in enumerate(labels)}
+            columns = [column.astype(str).map(codes) for column in columns]
+    gold, predicted_before, predicted_after = [column.to_numpy() for column in columns]
+    p = paired_bootstrap(SCORES[score], gold, predicted_before, predicted_after[None], dataset)
+    return float(p[0])

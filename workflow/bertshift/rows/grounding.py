@@ -1,8 +1,8 @@
-"""Does a distance between models tell how differently they behave? (Ding, Denain and Steinhardt
+"""Does a distance between models track how differently they behave? (Ding, Denain and Steinhardt
 2021, section 3)
 
-Of the n runs in a block there are n (n - 1) / 2 pairs, each with a distance d and a difference in
-behaviour b:
+The n runs in a block form n (n - 1) / 2 pairs, each with a distance d and a difference b in
+behaviour:
 
     rho = Spearman's correlation of d and b over the pairs of a block; the mean over blocks,
           weighted by their pairs
@@ -22,7 +22,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, permutations, product
-from math import factorial, prod
+from math import ceil, factorial, prod
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,10 @@ from bertshift.rows.significance import benjamini_hochberg
 from bertshift.rows.statistics import failures
 from bertshift.seeds import seed_from
 
-# So many orders at most are enumerated; else p is from one fewer at random, and the order given.
+# At most this many orders are enumerated; beyond, p is from the order given and random ones.
 ORDERS = 10_000
-FEWEST = 3  # runs of a block: two have one pair, which has no rank
+CELLS_AT_ONCE = 2**20  # of the matrices that are permuted together
+FEWEST = 3  # runs of a block: two runs are one pair, which has no rank
 EQUAL = 1e-9  # between sums of equal ranks in another order
 BEHAVIOURS = ["predictions", "score", "outputs"]
 RUN, REF_RUN = (["model", "init", "seed"], ["reference", "ref_init", "ref_seed"])
@@ -61,9 +62,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Tracking:
-    """rho and p of one measure and one difference in behaviour; `orders`: of how many p is a
-    share, so that 1 / orders is the least that p can be. `runs`, `pairs` and `blocks` are those
-    with a rho. NaN and 0 where no block has one."""
+    """rho and p of one measure and one difference in behaviour. p is a share of `orders`, so that
+    1 / orders is the least that p can be. `runs`, `pairs` and `blocks` are those with a rho. NaN
+    and 0 where no block has one."""
 
     rho: float
     p: float
@@ -83,26 +84,32 @@ def mantel(
     the runs.
 
     An order permutes kinds and seeds; with `keep_kinds` it permutes seeds alone, so that p is of
-    a relation beyond kinds. Of a block with fewer than three runs, or where all pairs are equally
-    far apart or behave equally differently, there is no rho, and it does not count. `name` is what
-    the random orders depend on.
+    a relation beyond kinds. A block with fewer than three runs, or whose pairs are all equally far
+    apart or behave equally differently, has no rho and does not count. `name` is what the random
+    orders depend on.
     """
     counted = [block for block in blocks if block.has_rho]
     if not counted:
         return Tracking(np.nan, np.nan, 0, 0, 0, 0)
-    sizes = [len(block.kinds) for block in counted]
-    pairs = [n * (n - 1) // 2 for n in sizes]
+    runs = [len(block.kinds) for block in counted]
+    pairs = [n * (n - 1) // 2 for n in runs]
     weights = np.array(pairs) / sum(pairs)
-    permuted = _orders(counted, keep_kinds, orders, name)
-    found = sum(
-        weight * _correlations(*block.ranks, order)
-        for weight, block, order in zip(weights, counted, permuted, strict=True)
+    orders_of_blocks = _list_orders(counted, keep_kinds, orders, name)
+    rho = 0
+    for weight, block, block_orders in zip(weights, counted, orders_of_blocks, strict=True):
+        rho = rho + weight * _correlate(*block.ranks, block_orders)
+    p = np.mean(rho >= rho[0] - EQUAL)
+    return Tracking(
+        rho=float(rho[0]),
+        p=float(p),
+        orders=len(rho),
+        runs=sum(runs),
+        pairs=sum(pairs),
+        blocks=len(counted),
     )
-    p = np.mean(found >= found[0] - EQUAL)
-    return Tracking(float(found[0]), float(p), len(found), sum(sizes), sum(pairs), len(sizes))
 
 
-def _orders(
+def _list_orders(
     blocks: Sequence[Block],
     keep_kinds: bool,
     most: int,
@@ -114,25 +121,33 @@ def _orders(
     A kind changes places with kinds that have runs of the same blocks and seeds, and a seed with
     seeds of its block that have runs of the same kinds. Each run then takes the place of a run.
     """
-    kinds = sorted({(None, kind) for block in blocks for kind in block.kinds})
-    seeds = sorted({(at, seed) for at, block in enumerate(blocks) for seed in block.seeds})
-    labels = kinds + seeds
-    run = np.full((len(labels), len(labels)), -1)  # its number in its block, by kind and seed
-    places = []
-    for at, block in enumerate(blocks):
-        kind = np.array([labels.index((None, each)) for each in block.kinds])
-        seed = np.array([labels.index((at, each)) for each in block.seeds])
-        run[kind, seed] = run[seed, kind] = np.arange(len(kind))
-        places.append((kind, seed))
-    exchangeable = [(at, *row) for (at, _), row in zip(labels, run >= 0, strict=True)]
-    if keep_kinds:
-        exchangeable[: len(kinds)] = kinds
+    kinds = sorted({kind for block in blocks for kind in block.kinds})
+    labels = [(None, kind) for kind in kinds]
+    for number, block in enumerate(blocks):
+        labels += [(number, seed) for seed in sorted(set(block.seeds))]
+    index = {label: i for i, label in enumerate(labels)}
+    # The number of a run in its block, by kind and seed.
+    run = np.full((len(labels), len(labels)), -1)
+    kinds_and_seeds = []
+    for number, block in enumerate(blocks):
+        kind = np.array([index[None, kind] for kind in block.kinds])
+        seed = np.array([index[number, seed] for seed in block.seeds])
+        run[kind, seed] = np.arange(len(kind))
+        run[seed, kind] = np.arange(len(kind))
+        kinds_and_seeds.append((kind, seed))
+    # Labels with equal keys are exchangeable.
+    keys = []
+    for (number, label), has_run in zip(labels, run >= 0, strict=True):
+        if number is None and keep_kinds:
+            keys.append(label)
+        else:
+            keys.append((number, *has_run))
     rng = np.random.default_rng(seed_from("mantel", *name))
-    moved = _permuted(_classes(exchangeable), most, rng)
-    return [run[moved[:, kind], moved[:, seed]] for kind, seed in places]
+    permuted = _permute(_group_equal(keys), most, rng)
+    return [run[permuted[:, kind], permuted[:, seed]] for kind, seed in kinds_and_seeds]
 
 
-def _classes(keys: Iterable[Hashable]) -> list[list[int]]:
+def _group_equal(keys: Iterable[Hashable]) -> list[list[int]]:
     """Group the numbers of equal keys."""
     classes = {}
     for number, key in enumerate(keys):
@@ -140,21 +155,22 @@ def _classes(keys: Iterable[Hashable]) -> list[list[int]]:
     return list(classes.values())
 
 
-def _permuted(
+def _permute(
     classes: Sequence[Sequence[int]],
     most: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Permute the numbers of each class among themselves [orders, numbers]: in all ways, or in
     `most` random ones if there are more. The first order is 0, 1, 2, ..."""
-    numbers = [*chain(*classes)]
+    numbers = list(chain(*classes))
     if prod(factorial(len(members)) for members in classes) <= most:
-        every = np.array([[*chain(*ways)] for ways in product(*map(permutations, classes))])
+        ways = product(*map(permutations, classes))
+        orders = np.array([list(chain(*way)) for way in ways])
     else:
         tiles = [np.tile(members, (most, 1)) for members in classes]
-        every = np.hstack([rng.permuted(tile, axis=1) for tile in tiles])
-        every[0] = numbers
-    return every[:, np.argsort(numbers)]
+        orders = np.hstack([rng.permuted(tile, axis=1) for tile in tiles])
+        orders[0] = numbers
+    return orders[:, np.argsort(numbers)]
 
 
 def _standard_ranks(matrix: np.ndarray) -> np.ndarray:
@@ -169,14 +185,15 @@ def _standard_ranks(matrix: np.ndarray) -> np.ndarray:
     return standard + standard.T
 
 
-def _correlations(far: np.ndarray, other: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """Correlate standard ranks `far` with those of `other`, both [n, n], in each order of the
-    latter's runs [orders, n]: [orders]."""
-    found = [
-        np.einsum("ij,oij->o", far, other[part[:, :, None], part[:, None, :]]) / 2
-        for part in np.array_split(orders, -(-len(orders) * len(far) ** 2 // 2**20))
-    ]
-    return np.concatenate(found)
+def _correlate(distance: np.ndarray, behaviour: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    """Correlate standard ranks of distances with those of behaviour, both [n, n], in each order of
+    the latter's runs [orders, n]: [orders]."""
+    chunks = ceil(len(orders) * len(distance) ** 2 / CELLS_AT_ONCE)
+    correlations = []
+    for order in np.array_split(orders, chunks):
+        reordered = behaviour[order[:, :, None], order[:, None, :]]
+        correlations.append(np.einsum("ij,oij->o", distance, reordered) / 2)
+    return np.concatenate(correlations)
 
 
 def tracking(table: pd.DataFrame) -> pd.DataFrame:
@@ -187,50 +204,56 @@ def tracking(table: pd.DataFrame) -> pd.DataFrame:
     `table`: rows of results/grounding of one task; a block is a pretraining run, and a kind is a
     model. Runs that failed to train are left out, unless all did.
     """
-    bad = failures(table)
-    kept = table[~bad | bad.all()]
-    counts = _counted(table)
+    failed = failures(table)
+    trained = table[~failed | failed.all()]
+    counts = _count_runs(table)
+    name = table["stimuli"].head(1)
     rows = []
-    for (measure, summary), group in kept.groupby(["variant", "summary"], sort=False):
+    for (measure, summary), group in trained.groupby(["variant", "summary"], sort=False):
         for behaviour in BEHAVIOURS:
-            known = group.dropna(subset=["value", behaviour])
             if group[behaviour].isna().all():
                 continue  # a regression has no equal predictions
-            blocks = [_block(pairs, behaviour) for _, pairs in known.groupby("init")]
-            name = table["stimuli"].head(1)
-            found = mantel(blocks, *name)
-            within = mantel(blocks, *name, keep_kinds=True)
+            measured = group.dropna(subset=["value", behaviour])
+            blocks = [_build_block(pairs, behaviour) for _, pairs in measured.groupby("init")]
             keys = {"variant": measure, "summary": summary, "behaviour": behaviour}
-            of_within = {"p_within": within.p, "orders_within": within.orders}
-            rows.append(keys | vars(found) | of_within | counts)
-    found = pd.DataFrame(rows)
-    return found.assign(q=benjamini_hochberg(found["p"]))
+            test = mantel(blocks, *name)
+            within = mantel(blocks, *name, keep_kinds=True)
+            test_within = {"p_within": within.p, "orders_within": within.orders}
+            rows.append(keys | vars(test) | test_within | counts)
+    tests = pd.DataFrame(rows)
+    return tests.assign(q=benjamini_hochberg(tests["p"]))
 
 
-def _counted(table: pd.DataFrame) -> dict[str, int]:
-    sides = [
-        table[[*run, failed]].set_axis([*RUN, "failed"], axis=1)
-        for run, failed in ((RUN, "failed"), (REF_RUN, "ref_failed"))
-    ]
-    runs = pd.concat(sides).drop_duplicates(RUN)
-    return {"trained": int((~runs["failed"]).sum()), "failed": int(runs["failed"].sum())}
+def _count_runs(table: pd.DataFrame) -> dict[str, int]:
+    columns = [*RUN, "failed"]
+    first = table[[*RUN, "failed"]].set_axis(columns, axis=1)
+    second = table[[*REF_RUN, "ref_failed"]].set_axis(columns, axis=1)
+    failed = pd.concat([first, second]).drop_duplicates(RUN)["failed"]
+    return {"trained": int((~failed).sum()), "failed": int(failed.sum())}
 
 
-def _block(pairs: pd.DataFrame, behaviour: str) -> Block:
+def _build_block(pairs: pd.DataFrame, behaviour: str) -> Block:
     """Build the block of the runs of one pretraining run. Runs whose distances are missing, as
     their states have collapsed, are left out."""
-    sides = [list(pairs[side].itertuples(index=False, name=None)) for side in (RUN, REF_RUN)]
-    runs = sorted({*sides[0], *sides[1]})
-    at = tuple(np.array([[runs.index(run) for run in side] for side in sides], int).reshape(2, -1))
-    both = np.full((2, len(runs), len(runs)), np.nan)
-    both[:, at[0], at[1]] = both[:, at[1], at[0]] = pairs[["value", behaviour]].to_numpy(float).T
-    while (gaps := _gaps(both[0])).any():
-        gone = gaps.argmax()
-        both = np.delete(np.delete(both, gone, 1), gone, 2)
-        del runs[gone]
-    return Block(*both, [model for model, _, _ in runs], [seed for _, _, seed in runs])
+    first = pd.MultiIndex.from_frame(pairs[RUN])
+    second = pd.MultiIndex.from_frame(pairs[REF_RUN], names=RUN)
+    runs = first.union(second).unique().sort_values()
+    row = runs.get_indexer(first)
+    column = runs.get_indexer(second)
+    matrices = np.full((2, len(runs), len(runs)), np.nan)
+    values = pairs[["value", behaviour]].to_numpy(float).T
+    matrices[:, row, column] = values
+    matrices[:, column, row] = values
+    while (gaps := _count_gaps(matrices[0])).any():
+        worst = gaps.argmax()
+        matrices = np.delete(np.delete(matrices, worst, axis=1), worst, axis=2)
+        runs = runs.delete(worst)
+    distance, difference = matrices
+    kinds = runs.get_level_values("model")
+    seeds = runs.get_level_values("seed")
+    return Block(distance, difference, list(kinds), list(seeds))
 
 
-def _gaps(matrix: np.ndarray) -> np.ndarray:
+def _count_gaps(matrix: np.ndarray) -> np.ndarray:
     """Count for each run how many other runs it has no distance to, [n]."""
     return (np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool)).sum(1)

@@ -26,9 +26,7 @@ WORDS = {
     "randomized": "Randomized",
 }
 
-
 NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
-
 
 SCORES = {
     "f1": "F1",
@@ -39,7 +37,6 @@ SCORES = {
     "mcc": "Matthews",
     "las_ud": "LAS",
 }
-
 
 # Tasks of the edge probes, in the order of Table 1 of Merchant et al. 2020.
 EDGES = {
@@ -80,7 +77,7 @@ def base_of(model: str) -> str:
 
 
 def role_of(model: str, seeds: pd.Series) -> str:
-    """Name a model beside others: by its own name, or as `base` or `randomized` if it was not
+    """Name a model in a comparison: by its own name, or as `base` or `randomized` if it was not
     fine-tuned (seed 0)."""
     if (seeds != 0).any():
         return model
@@ -91,11 +88,10 @@ def label_of(model: str) -> str:
     """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared,
     `RTE–MNLI@large`; a null, `MNLI, matched noise`."""
     if is_pair(model):
-        both = named_in(model)
-        first, second = map(Name.of, both)
-        shared = first.explicit_base == second.explicit_base
-        short = replace(first, explicit_base="") if shared else first
-        return f"{label_of(str(short))}–{label_of(both[1])}"
+        first, second = map(Name.of, named_in(model))
+        if first.explicit_base == second.explicit_base:
+            first = replace(first, explicit_base="")
+        return f"{label_of(str(first))}–{label_of(str(second))}"
     if null := null_of(model):
         return f"{label_of(model_of(model))}, {NULL_WORDS[null]}"
     name = Name.of(model)
@@ -107,5 +103,6 @@ def label_of(model: str) -> str:
 def edge_labels(tasks: pd.Series) -> dict[str, str]:
     """List the edge-probing tasks that occur, in the paper's order and then any others, with their
     names for a reader."""
-    found = list(tasks.unique())
-    return {task: EDGES.get(task, task) for task in [*(t for t in EDGES if t in found), *found]}
+    present = list(tasks.unique())
+    in_order = [task for task in EDGES if task in present]
+    return {task: EDGES.get(task, task) for task in in_order + present}

@@ -9,7 +9,7 @@ from bertshift.models.source import origins
 from bertshift.rows.provenance import failed
 
 DECAY = 0.98
-POINTS = 100  # of a curve that is thinned: as many as a small panel can show
+POINTS = 100  # of a thinned curve: as many as a small panel can show
 
 
 def loss_table(
@@ -21,28 +21,26 @@ def loss_table(
     `steps` and `outcomes` are the replicates' steps.tsv and scores.json in the order of
     provenance["runs"]; `data` says what they were trained on.
     """
-    known = origins(provenance["checkpoints"])
-    parts = [
-        pd.DataFrame(
-            {
-                "metric": "loss",
-                "model": provenance["model"],
-                "task": provenance["task"],
-                "init": init,
-                "seed": seed,
-                "step": table["step"],
-                "value": table["loss"],
-                "smoothed": moving_average(table["loss"]),
-                "learning_rate": table["learning_rate"],
-                "failed": failed(outcome),
-                "scale": provenance["scale"],
-                **known[str(init)],
-                "data": data,
-            }
-        )
-        for (init, seed), table, outcome in zip(provenance["runs"], steps, outcomes, strict=True)
-    ]
-    return pd.concat(parts, ignore_index=True)
+    origin_of_run = origins(provenance["checkpoints"])
+    tables = []
+    for (init, seed), run, outcome in zip(provenance["runs"], steps, outcomes, strict=True):
+        columns = {
+            "metric": "loss",
+            "model": provenance["model"],
+            "task": provenance["task"],
+            "init": init,
+            "seed": seed,
+            "step": run["step"],
+            "value": run["loss"],
+            "smoothed": moving_average(run["loss"]),
+            "learning_rate": run["learning_rate"],
+            "failed": failed(outcome),
+            "scale": provenance["scale"],
+            **origin_of_run[str(init)],
+            "data": data,
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
 
 
 def moving_average(values: Sequence[float], decay: float = DECAY) -> np.ndarray:
@@ -55,8 +53,10 @@ def thinned(losses: Sequence[float], points: int = POINTS) -> pd.DataFrame:
     """Thin losses to at most `points` rows: a step, the mean loss since the row before (`value`),
     the moving average (`smoothed`)."""
     losses = np.asarray(losses, dtype=np.float64)
-    ends = np.unique(np.linspace(0, len(losses), min(points, len(losses)) + 1).round().astype(int))
-    means = np.add.reduceat(losses, ends[:-1]) / np.diff(ends)
-    return pd.DataFrame(
-        {"step": ends[1:], "value": means, "smoothed": moving_average(losses)[ends[1:] - 1]}
-    )
+    rows = min(points, len(losses))
+    bounds = np.unique(np.linspace(0, len(losses), rows + 1).round().astype(int))
+    starts = bounds[:-1]
+    steps = bounds[1:]
+    means = np.add.reduceat(losses, starts) / (steps - starts)
+    smoothed = moving_average(losses)[steps - 1]
+    return pd.DataFrame({"step": steps, "value": means, "smoothed": smoothed})

@@ -1,7 +1,7 @@
-"""Rows of models made by noise, beside those of the models whose change has the same size.
+"""Rows of models made by noise, which are compared with those of the models that they imitate.
 
 `mnli.noise` has noise as large as the change of `mnli`, `mnli.noise10` noise ten times as large
-(`models.noise`). Two nulls are made of their rows:
+(`models.noise`). Their rows give two nulls:
 
     mnli.noise     noise of the same size, as measured
     mnli.matched   noise of the size at which the last layer changes as much as in `mnli`, by the
@@ -20,6 +20,7 @@ in `_null`, of unrelated states, are the model's own.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -28,75 +29,72 @@ from bertshift.naming import Name, seed_and_draw
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 NOISE, MATCHED = "noise", "matched"
-# Columns that tell curves over layers of one table apart.
+# Columns that identify a curve over layers in a table.
 CURVE = ["metric", "measure", "tokens", "stimuli", "variant"]
-# Which differ where a measure compares every layer with every layer.
-PLACE = [
-    "layer",
-    "ref_layer",
-]
-# The variant, of measures whose variants are parts of one change, or maps of one pair of models.
+# The two differ where a measure compares every layer with every layer.
+LAYERS = ["layer", "ref_layer"]
+# Measures whose variants are parts of one change, or maps of one pair of models, with the variant
+# that all of them are matched by.
 MATCHED_BY = {"own_or_inherited": "total", "layer_cka": "across"}
 RUN = ["init", "seed"]
 
 
 def null_of(name: str) -> str:
-    """Tell which null a name stands for, NOISE or MATCHED; empty for a model."""
-    return next((null for null in (NOISE, MATCHED) if null in Name.of(name).variants), "")
+    """Name the null of this name, NOISE or MATCHED; empty for a model."""
+    variants = Name.of(name).variants
+    return next((null for null in (NOISE, MATCHED) if null in variants), "")
 
 
 def model_of(name: str) -> str:
     """Name the model that a null belongs to; a model is itself."""
-    own = Name.of(name)
-    kept = tuple(variant for variant in own.variants if not variant.startswith((NOISE, MATCHED)))
-    return str(Name(own.stages, kept, own.explicit_base))
+    parsed = Name.of(name)
+    variants = [variant for variant in parsed.variants if not variant.startswith((NOISE, MATCHED))]
+    return str(replace(parsed, variants=tuple(variants)))
 
 
 def with_matched(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Put matched noise in the place of the tables of noise of other sizes than the change.
+    """Replace the tables of noise of other sizes than the change by tables of matched noise.
     `tables` are by path, one model each; the path of a matched table joins those of the tables
     that it was made from."""
-    sizes: dict[tuple[str, str], dict[str, int]] = {}
+    sizes = {path: _noise_size(table) for path, table in tables.items()}
+    result = {path: table for path, table in tables.items() if sizes[path] in (0, 1)}
+    if not any(sizes.values()):
+        return result
+    measured = [table for table in result.values() if {"metric", "model"} <= {*table}]
+    noise_paths: dict[tuple[str, str], list[str]] = {}
     for path, table in tables.items():
-        if size := _size(table):
-            metric, model = _key(table)
-            key = metric, model_of(model)
-            sizes.setdefault(key, {})[path] = size
-    kept = {path: table for path, table in tables.items() if _size(table) in (0, 1)}
-    if not sizes:
-        return kept
-    measured = [table for table in kept.values() if {"metric", "model"} <= {*table}]
-    for key, paths in sizes.items():
-        ordered = sorted(paths, key=paths.get)
+        if sizes[path]:
+            metric, model = _metric_and_model(table)
+            noise_paths.setdefault((metric, model_of(model)), []).append(path)
+    for key, paths in noise_paths.items():
         # A measure may have a table for each kind of its inputs.
-        own = [table for table in measured if _key(table) == key]
-        if own and len(ordered) > 1:
-            found = matched(pd.concat(own, ignore_index=True), [tables[path] for path in ordered])
-            if len(found):
-                kept["; ".join(ordered)] = found
-    return kept
+        model_tables = [table for table in measured if _metric_and_model(table) == key]
+        if model_tables and len(paths) > 1:
+            rows = pd.concat(model_tables, ignore_index=True)
+            rising = sorted(paths, key=sizes.get)
+            noise = matched(rows, [tables[path] for path in rising])
+            if len(noise):
+                result["; ".join(rising)] = noise
+    return result
 
 
-def _key(table: pd.DataFrame) -> tuple[str, str]:
+def _metric_and_model(table: pd.DataFrame) -> tuple[str, str]:
     return table["metric"].iloc[0], table["model"].iloc[0]
 
 
 def standing_in(tables: Mapping[str, pd.DataFrame], null: str) -> dict[str, pd.DataFrame]:
-    """Let the rows of one null, NOISE or MATCHED, stand for those of its model, beside the rows of
+    """Select the rows of one null, NOISE or MATCHED, under the name of its model, and the rows of
     checkpoints. Empty if there is no such null."""
-    named = {
-        path: table
-        for path, table in tables.items()
-        if len(table) and {"model", "seed"} <= {*table}
-    }
-    models = {path: table["model"].iloc[0] for path, table in named.items()}
-    found = {
-        path: table.assign(model=model_of(models[path]))
-        for path, table in named.items()
-        if null_of(models[path]) == null
-    }
-    checkpoints = {path: table for path, table in named.items() if (table["seed"] == 0).all()}
-    return found and checkpoints | found
+    checkpoints, nulls = {}, {}
+    for path, table in tables.items():
+        if not len(table) or not {"model", "seed"} <= {*table}:
+            continue
+        if (table["seed"] == 0).all():
+            checkpoints[path] = table
+        model = table["model"].iloc[0]
+        if null_of(model) == null:
+            nulls[path] = table.assign(model=model_of(model))
+    return checkpoints | nulls if nulls else {}
 
 
 def without_nulls(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -114,49 +112,60 @@ def matched(rows: pd.DataFrame, noise: Iterable[pd.DataFrame]) -> pd.DataFrame:
     far."""
     if "head" in rows:
         rows = rows[rows["head"] == 0]
-    key = [name for name in (*CURVE, *RUN) if name in rows]
-    place = [name for name in PLACE if name in rows]
+    curve = [name for name in (*CURVE, *RUN) if name in rows]
+    layers = [name for name in LAYERS if name in rows]
     numbers = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
-    index = pd.MultiIndex.from_frame(rows[[*key, *place]])
-    changes = np.stack([_of_draws(table, rows, [*key, *place], numbers, index) for table in noise])
-    most = rows.groupby(key, sort=False)[place].transform("max")
-    last = rows[key].assign(**most)
+    index = pd.MultiIndex.from_frame(rows[curve + layers])
+    values = rows[numbers].to_numpy()
+    # [sizes, rows, numbers]
+    noise_values = np.stack([_average_draws(table, rows, index, numbers) for table in noise])
+
+    # The row of the last layer of each row's curve.
+    last_layers = rows.groupby(curve, sort=False)[layers].transform("max")
+    last = rows[curve].assign(**last_layers)
     last["variant"] = rows["metric"].map(MATCHED_BY).fillna(rows["variant"])
-    ends = index.get_indexer(pd.MultiIndex.from_frame(last))
-    # A map without that place.
-    wanted = np.where(ends[:, None] < 0, np.nan, rows[numbers].to_numpy()[ends])
-    reached = changes[:, ends]
-    between = (reached[:-1] - wanted) * (reached[1:] - wanted) <= 0
-    lower = between.argmax(axis=0)[None]
-    least, most = (np.take_along_axis(reached, lower + step, 0)[0] for step in (0, 1))
-    below, above = (np.take_along_axis(changes, lower + step, 0)[0] for step in (0, 1))
+    last_row = index.get_indexer(pd.MultiIndex.from_frame(last))
+    has_last = last_row[:, None] >= 0  # a map of layers may lack it
+    last_value = np.where(has_last, values[last_row], np.nan)
+    last_noise = noise_values[:, last_row]
+
+    # Interpolate between the neighbouring sizes that have the last layer's value between them.
+    distances = last_noise - last_value
+    brackets = distances[:-1] * distances[1:] <= 0
+    smaller = brackets.argmax(axis=0)[None]
+    last_smaller = np.take_along_axis(last_noise, smaller, axis=0)[0]
+    last_larger = np.take_along_axis(last_noise, smaller + 1, axis=0)[0]
+    noise_smaller = np.take_along_axis(noise_values, smaller, axis=0)[0]
+    noise_larger = np.take_along_axis(noise_values, smaller + 1, axis=0)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(between.any(axis=0), (wanted - least) / (most - least), np.nan)
-    values = (1 - share) * below + share * above
-    unrelated = rows["variant"].str.endswith("_null").to_numpy()
-    values[unrelated] = rows[numbers].to_numpy()[unrelated]
-    name = str(Name.of(rows["model"].iloc[0]).plus(MATCHED))
-    found = rows.assign(model=name, **dict(zip(numbers, values.T, strict=True)))
-    return found[np.isfinite(found["value"])].drop(columns=["low", "high", "sd"], errors="ignore")
+        weight = (last_value - last_smaller) / (last_larger - last_smaller)
+    weight = np.where(brackets.any(axis=0), weight, np.nan)
+    matched_values = (1 - weight) * noise_smaller + weight * noise_larger
+
+    is_null = rows["variant"].str.endswith("_null").to_numpy()
+    matched_values[is_null] = values[is_null]
+    name = Name.of(rows["model"].iloc[0]).plus(MATCHED)
+    result = rows.assign(model=str(name))
+    result[numbers] = matched_values
+    has_value = np.isfinite(result["value"])
+    return result[has_value].drop(columns=["low", "high", "sd"], errors="ignore")
 
 
-def _of_draws(
-    noise: pd.DataFrame,
-    rows: pd.DataFrame,
-    key: list[str],
-    numbers: list[str],
-    index: pd.MultiIndex,
+def _average_draws(
+    noise: pd.DataFrame, rows: pd.DataFrame, index: pd.MultiIndex, numbers: list[str]
 ) -> np.ndarray:
-    """Average the draws of noise for each of the model's rows: [rows, numbers]. Draws of one run
-    follow one another."""
+    """Average the draws of noise for each of the model's rows, whose keys are `index`: [rows,
+    numbers]. Draws of one run follow one another."""
     draws = noise["seed"].max() // rows["seed"].max()
     imitated, _ = seed_and_draw(noise["seed"], draws)
-    return noise.assign(seed=imitated).groupby(key)[numbers].mean().reindex(index).to_numpy()
+    means = noise.assign(seed=imitated).groupby(index.names)[numbers].mean()
+    return means.reindex(index).to_numpy()
 
 
-def _size(table: pd.DataFrame) -> int:
+def _noise_size(table: pd.DataFrame) -> int:
     """Read from a table's model how many times as large as the change its noise is; 0 without
     noise."""
-    own = Name.of(table["model"].iloc[0]) if "model" in table and len(table) else None
-    found = own and own.variant(NOISE)
-    return int(found["times"] or 1) if found else 0
+    if "model" not in table or not len(table):
+        return 0
+    variant = Name.of(table["model"].iloc[0]).variant(NOISE)
+    return int(variant["times"] or 1) if variant else 0

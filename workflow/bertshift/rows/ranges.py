@@ -6,12 +6,12 @@ the only end. There the interval is symmetric, and its ends are carried back. Fo
 to 1 twice Fisher's z is this logit.
 
 Examples that are all right, or all wrong, do not vary, so the jackknife of their share has an
-error of 0. With n examples the error is 2 / (n + 4) instead: two errors from the share lies the
-limit of Wilson's interval (1927), n / (n + z^2) with z = 2.
+error of 0. With n examples the error is 2 / (n + 4) instead, so that the limit of Wilson's
+interval (1927), n / (n + z^2) with z = 2, lies two errors from the share.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ Z = 2  # of Wilson's interval of 95 %
 AT_END = 1e-12
 # Two replicates, one of them at an end, have an error as large as their distance from it.
 BEYOND = 1 + 1e-9
-# Columns that tell measures of one name apart, in the order in which they are looked for.
+# Columns that distinguish measures of one name, in the order in which they are looked up.
 KINDS = ["variant", "measure", "quantity", "score"]
 
 SCORES: Mapping[str, Range] = {
@@ -53,9 +53,8 @@ SCORES: Mapping[str, Range] = {
         for part in ("no_answer", "has_answer", "best")
         for score in ("f1", "exact_match")
     },
-    **dict.fromkeys(
-        ["best_f1_threshold", "best_exact_match_threshold"], ANY
-    ),  # differences of logits
+    "best_f1_threshold": ANY,  # a difference of logits
+    "best_exact_match_threshold": ANY,
     **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
 }
 # Metrics with a column `score`.
@@ -65,8 +64,8 @@ SCORED = [
     "ablation_split_half",
     "restored_score",
 ]
-# By the column `metric`, or this and a word of one of KINDS: every metric that a table may have.
-# Those of metrics of two models stand in their records.
+# Every metric that a table may have, by the column `metric`, or this and a word of one of KINDS.
+# The records of metrics of two models have their ranges.
 RANGES: Mapping[str, Range] = {
     **measures.RANGES,
     **SCORES,
@@ -103,7 +102,7 @@ COUNTED = {
 def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
     """Raise UserError for a metric of the `table`, which `path` shall hold, that has no range in
     RANGES."""
-    missing = table[_looked_up(table, RANGES).isna()]
+    missing = table[_look_up(table, RANGES).isna()]
     if len(missing) and "metric" in missing:
         row = missing.iloc[0]
         words = "".join(f", {kind} {row[kind]}" for kind in KINDS if kind in row)
@@ -117,35 +116,35 @@ def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
 def of(table: pd.DataFrame) -> np.ndarray:
     """Look up the ends of the range of each row's `value`, [rows, 2], infinite where a table of
     another version has a metric without one."""
-    found = _looked_up(table, RANGES)
-    return np.array([bounds if isinstance(bounds, tuple) else ANY for bounds in found]).reshape(
-        -1, 2
-    )
+    bounds = [pair if isinstance(pair, tuple) else ANY for pair in _look_up(table, RANGES)]
+    return np.array(bounds).reshape(-1, 2)
 
 
 def examples(table: pd.DataFrame) -> np.ndarray:
     """Look up how many examples each row's `value` is a share of, [rows]: column `n`, in tables of
     scores `dev`. NaN where the value is no such share (COUNTED)."""
-    known = next((table[column] for column in ("n", "dev") if column in table), np.nan)
-    counted = _looked_up(table, dict.fromkeys(COUNTED, True)).notna()
-    return np.where(counted, known, np.nan)
+    counts = table.get("n", table.get("dev", np.nan))
+    is_share = _look_up(table, dict.fromkeys(COUNTED, True)).notna()
+    return np.where(is_share, counts, np.nan)
 
 
-def _looked_up(table: pd.DataFrame, known: Mapping) -> pd.Series:
-    """Look up each row's measure in `known`: by the column `metric`, or this and a word of one of
-    KINDS; NaN where it is not there."""
+def _look_up(table: pd.DataFrame, measures: Mapping) -> pd.Series:
+    """Look up each row's measure: by the column `metric`, or this and a word of one of KINDS; NaN
+    where it is not there."""
     metric = table["metric"].astype(str) if "metric" in table else pd.Series("", table.index)
-    found = metric.map(known)
-    for kind in reversed([kind for kind in KINDS if kind in table]):
-        words = metric + " " + table[kind].astype(str)
-        found = words.map(known).where(words.isin(known), found)
-    return found
+    values = metric.map(measures)
+    for kind in reversed(KINDS):
+        if kind in table:
+            name = metric + " " + table[kind].astype(str)
+            values = name.map(measures).where(name.isin(measures), values)
+    return values
 
 
 def within(table: pd.DataFrame, bounds) -> pd.DataFrame:
     """Set a table's columns ENDS to the `bounds` of its values' range: one pair, or (floors,
     ceilings) row by row."""
-    return table.assign(**dict(zip(ENDS, bounds, strict=True)))
+    floor, ceiling = bounds
+    return table.assign(floor=floor, ceiling=ceiling)
 
 
 def within_measures(table: pd.DataFrame) -> pd.DataFrame:
@@ -154,22 +153,23 @@ def within_measures(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> None:
-    """Raise UserError where a value lies outside the range beside it: the table is damaged or
-    holds other numbers."""
-    if {*ENDS} <= {*table}:
-        value, (low, high) = (
-            table["value"].to_numpy(np.float64),
-            table[ENDS].to_numpy(np.float64).T,
+    """Raise UserError where a value lies outside its row's range: the table is damaged or holds
+    other numbers."""
+    if not set(ENDS) <= set(table):
+        return
+    value = table["value"].to_numpy(np.float64)
+    low = table["floor"].to_numpy(np.float64)
+    high = table["ceiling"].to_numpy(np.float64)
+    slack = 1e-6 * np.maximum(1, np.abs(value))
+    outside = (value < low - slack) | (value > high + slack)
+    if outside.any():
+        row = table[outside].iloc[0]
+        path = row.get("table", "a table")
+        metric = row.get("metric", "a measure")
+        raise UserError(
+            f"{path}: {metric} is {row['value']:g}, which lies outside its range from"
+            f" {row['floor']:g} to {row['ceiling']:g}; delete the table and run its rule again."
         )
-        slack = 1e-6 * np.maximum(1, np.abs(value))
-        outside = (value < low - slack) | (value > high + slack)
-        if outside.any():
-            row = table[outside].iloc[0]
-            path, metric = row.get("table", "a table"), row.get("metric", "a measure")
-            raise UserError(
-                f"{path}: {metric} is {row['value']:g}, which lies outside its range from"
-                f" {row[ENDS[0]]:g} to {row[ENDS[1]]:g}; delete the table and run its rule again."
-            )
 
 
 def reached(value, error, errors, bounds: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -182,65 +182,67 @@ def reached(value, error, errors, bounds: Range | tuple[np.ndarray, np.ndarray])
     that does not vary, such as the similarity of a layer that did not change, has an error of 0
     and stays what it is.
     """
-    value, errors, error, low, high, below, above, at_end = _placed(value, errors, error, bounds)
+    value, errors, error, low, high = _broadcast(value, errors, error, *bounds)
+    below = value - low
+    above = high - value
     step = errors * error
+    has_low = np.isfinite(low)
+    has_high = np.isfinite(high)
     with np.errstate(all="ignore"):
-        moved = step * (1 / below + 1 / above)  # on the scale without ends; 1 / inf is 0
-        found = np.select(
-            [at_end, np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)],
-            [
-                np.clip(value + step, np.minimum(low, value), np.maximum(high, value)),
-                low + (high - low) * expit(np.log(below) - np.log(above) + moved),
-                low + below * np.exp(moved),
-                high - above * np.exp(-moved),
-            ],
-            value + step,
-        )
-    return found[()]
+        # The step on the scale without ends; 1 / inf is 0.
+        scaled_step = step * (1 / below + 1 / above)
+        linear = value + step
+        clipped = np.clip(linear, np.minimum(low, value), np.maximum(high, value))
+        logit = np.log(below) - np.log(above)
+        by_logit = low + (high - low) * expit(logit + scaled_step)
+        by_log_above_low = low + below * np.exp(scaled_step)
+        by_log_below_high = high - above * np.exp(-scaled_step)
+    end = np.select(
+        [_is_at_end(value, error, low, high), has_low & has_high, has_low, has_high],
+        [clipped, by_logit, by_log_above_low, by_log_below_high],
+        linear,
+    )
+    return end[()]
 
 
 def distance(value, error, other, bounds: Range) -> np.ndarray:
     """Count the standard errors (signed) from `value` to `other`, as `reached` takes them;
     infinite to an end of the range and beyond, unless `value` lies at an end or within one
     standard error of it."""
-    value, other, error, low, high, below, above, at_end = _placed(value, other, error, bounds)
-    linear = at_end | (np.isinf(low) & np.isinf(high))
+    value, other, error, low, high = _broadcast(value, other, error, *bounds)
+    below = value - low
+    above = high - value
+    has_no_end = np.isinf(low) & np.isinf(high)
+    is_linear = _is_at_end(value, error, low, high) | has_no_end
     with np.errstate(all="ignore"):
-        scale = np.where(np.isfinite(low), np.log(np.maximum(other - low, 0) / below), 0.0)
-        scale = scale - np.where(
-            np.isfinite(high), np.log(np.maximum(high - other, 0) / above), 0.0
-        )
-        return np.where(linear, other - value, scale / (1 / below + 1 / above)) / error
+        from_low = np.log(np.maximum(other - low, 0) / below)
+        from_high = np.log(np.maximum(high - other, 0) / above)
+        scaled_step = np.where(np.isfinite(low), from_low, 0.0)
+        scaled_step = scaled_step - np.where(np.isfinite(high), from_high, 0.0)
+        step = scaled_step / (1 / below + 1 / above)
+        return np.where(is_linear, other - value, step) / error
 
 
 def least_error(value, examples, bounds: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Compute the least standard error of shares of so many `examples`, in the unit of `value`:
     that of Wilson's limit where all or none of them count, else 0. It is 0 where the number is
     NaN."""
-    value, low, high = np.broadcast_arrays(
-        *(np.asarray(part, np.float64) for part in (value, *bounds))
-    )
+    value, low, high = _broadcast(value, *bounds)
     width = high - low
-    at_end = np.minimum(value - low, high - value) <= AT_END * width
-    known = at_end & np.isfinite(width) & np.isfinite(examples)
-    return np.where(known, Z * width / (np.asarray(examples) + Z**2), 0.0)
+    nearest = np.minimum(value - low, high - value)
+    at_end = nearest <= AT_END * width
+    has_limit = at_end & np.isfinite(width) & np.isfinite(examples)
+    error = Z * width / (np.asarray(examples) + Z**2)
+    return np.where(has_limit, error, 0.0)
 
 
-def _placed(value, other, error, bounds) -> tuple[np.ndarray, ...]:
-    """Broadcast value, other, error, low and high to one shape. Add the distances of the value
-    from both ends, and whether it is too near to one of them."""
-    value, other, error, low, high = np.broadcast_arrays(
-        *(np.asarray(part, np.float64) for part in (value, other, error, *bounds))
-    )
-    below, above = value - low, high - value
-    width, nearest = np.where(np.isfinite(high - low), high - low, 1.0), np.minimum(below, above)
-    return (
-        value,
-        other,
-        error,
-        low,
-        high,
-        below,
-        above,
-        (nearest <= AT_END * width) | (error > nearest * BEYOND),
-    )
+def _broadcast(*values) -> Sequence[np.ndarray]:
+    """Broadcast numbers and arrays to float64 arrays of one shape."""
+    return np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
+
+
+def _is_at_end(value, error, low, high) -> np.ndarray:
+    """Test whether a value lies at an end of its range, or within one standard error of it."""
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    nearest = np.minimum(value - low, high - value)
+    return (nearest <= AT_END * width) | (error > nearest * BEYOND)

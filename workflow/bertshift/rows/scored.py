@@ -18,47 +18,55 @@ PARSES = ("uas", "las_full", "las_ud")
 
 
 def score_of(name: str, predictions: pd.DataFrame, labels: Sequence[str] | None) -> float:
-    """Recalculate the score of this name from predictions, as the task itself takes it. NaN for
-    one that needs more than predictions.tsv holds, which are a parser's las_nopunct, las_wordpiece
-    and label_accuracy_gold_heads and the best scores over thresholds of answers.
+    """Recalculate the score of this name from predictions, as the task itself takes it. NaN for a
+    score that needs more than predictions.tsv holds: a parser's las_nopunct, las_wordpiece and
+    label_accuracy_gold_heads, and the best scores over thresholds of answers.
 
     `labels`: a data set's classes in their order, None for other tasks.
     """
     if "exact_match" in predictions:
-        return _of_answers(name, predictions)
+        return _score_answers(name, predictions)
     if "correct" in predictions:
-        return _of_words(name, predictions)
+        return _score_words(name, predictions)
+    gold = predictions["gold"]
+    predicted = predictions["prediction"]
     if name in REGRESSION_SCORES:
-        return REGRESSION_SCORES[name](predictions["gold"], predictions["prediction"])
+        return REGRESSION_SCORES[name](gold, predicted)
     codes = {str(label): number for number, label in enumerate(labels)}
-    return scores.CLASS_SCORES[name](
-        *(predictions[side].astype(str).map(codes) for side in ("gold", "prediction"))
-    )
+    gold = gold.astype(str).map(codes)
+    predicted = predicted.astype(str).map(codes)
+    return scores.CLASS_SCORES[name](gold, predicted)
 
 
-def _of_answers(name: str, predictions: pd.DataFrame) -> float:
+def _score_answers(name: str, predictions: pd.DataFrame) -> float:
     """Average a score over all questions, or over those with (`has_answer_f1`) or without an
     answer."""
-    kind, _, plain = name.rpartition("answer_")
-    if plain not in ANSWERS:
+    prefix, _, score = name.rpartition("answer_")
+    if score not in ANSWERS:
         return np.nan
-    silent = predictions["gold"].fillna("") == ""
-    about = {"": silent | True, "no_": silent, "has_": ~silent}[kind]
-    return float(predictions.loc[about, plain].mean())
+    has_answer = predictions["gold"].fillna("") != ""
+    if prefix == "has_":
+        predictions = predictions[has_answer]
+    elif prefix == "no_":
+        predictions = predictions[~has_answer]
+    return float(predictions[score].mean())
 
 
-def _of_words(name: str, predictions: pd.DataFrame) -> float:
+def _score_words(name: str, predictions: pd.DataFrame) -> float:
     """Score all words of all sentences together."""
-    gold, said = (" ".join(predictions[side]).split() for side in ("gold", "prediction"))
+    gold = " ".join(predictions["gold"]).split()
+    predicted = " ".join(predictions["prediction"]).split()
     if name == "accuracy":
-        return scores.accuracy(gold, said)
+        return scores.accuracy(gold, predicted)
     if name not in PARSES:
         return np.nan
-    arcs = (
-        [(head, label) for head, _, label in (word.partition(":") for word in words)]
-        for words in (gold, said)
-    )
-    return float(scores.attachment(*arcs)[name].mean())
+    return float(scores.attachment(_parse_arcs(gold), _parse_arcs(predicted))[name].mean())
+
+
+def _parse_arcs(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Split words such as `3:nsubj` into heads and labels."""
+    arcs = [word.partition(":") for word in words]
+    return [(head, label) for head, _, label in arcs]
 
 
 def read_scored(
@@ -66,33 +74,35 @@ def read_scored(
 ) -> tuple[dict, pd.DataFrame]:
     """Read a run's scores.json and predictions.tsv. UserError where the predictions are not the
     ones scored."""
-    outcome, said = read_json(scores), read_tsv(predictions)
+    outcome = read_json(scores)
+    rows = read_tsv(predictions)
     if outcome["scores"].keys() <= REGRESSION_SCORES.keys():
         # The file's ten digits, read as float32, are the number that the model gave. As float64
-        # they are near it, which is not enough for a collapsed model: what varies in its
-        # predictions is of the size of that rounding.
-        said["prediction"] = said["prediction"].astype(np.float32).astype(float)
-    again = {name: score_of(name, said, labels) for name in outcome["scores"]}
-    near = [
-        np.isnan(again[name]) or abs(again[name] - value) < 1e-6
-        for name, value in outcome["scores"].items()
-    ]
-    if len(said) != outcome["rows"]["dev"] or not all(near):
+        # they are near it, which is not enough for a collapsed model, whose predictions vary by no
+        # more than that rounding.
+        rows["prediction"] = rows["prediction"].astype(np.float32).astype(float)
+    saved = np.array(list(outcome["scores"].values()))
+    again = np.array([score_of(name, rows, labels) for name in outcome["scores"]])
+    is_equal = np.isnan(again) | (np.abs(again - saved) < 1e-6)
+    if len(rows) != outcome["rows"]["dev"] or not is_equal.all():
         raise UserError(
             f"{predictions} does not hold the predictions that {scores} tells the scores of: one"
             " of them is damaged; delete both and call the same command again, which makes them"
             " again."
         )
-    return outcome, said
+    return outcome, rows
 
 
 def without_blocks(
     names: Iterable[str], predictions: pd.DataFrame, labels: Sequence[str] | None
 ) -> dict[str, np.ndarray]:
-    """Score the examples outside each block: name -> [blocks] of `score_of`; empty of a single
+    """Score the examples outside each block: name -> [blocks] of `score_of`; empty for a single
     block, as nothing is left."""
-    rests = [predictions.iloc[kept] for kept in outside(len(predictions))]
-    return {name: np.array([score_of(name, rest, labels) for rest in rests]) for name in names}
+    rests = [predictions.iloc[positions] for positions in outside(len(predictions))]
+    scores_without = {}
+    for name in names:
+        scores_without[name] = np.array([score_of(name, rest, labels) for rest in rests])
+    return scores_without
 
 
 def with_blocks(
@@ -101,11 +111,9 @@ def with_blocks(
     predictions: Iterable[pd.DataFrame],
     labels: Sequence[str] | None,
 ) -> pd.DataFrame:
-    """Make the `provenance.score_table` of these runs' scores.json, with what each score is
-    without each block of the examples."""
-    found = [
-        without_blocks(run["scores"], said, labels)
-        for run, said in zip(runs, predictions, strict=True)
-    ]
-    rows = [left for run in found for left in run.values()]
+    """Add to the `provenance.score_table` of these runs' scores.json each score without each block
+    of the examples."""
+    rows = []
+    for run, run_predictions in zip(runs, predictions, strict=True):
+        rows += without_blocks(run["scores"], run_predictions, labels).values()
     return pd.concat([table, in_columns(rows)], axis=1)

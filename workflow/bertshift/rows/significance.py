@@ -1,4 +1,4 @@
-"""Does one of many changes to a model matter? Tests on predictions for the same examples, in
+"""Tests whether one of many changes to a model matters, on predictions for the same examples, in
 float64."""
 
 from collections.abc import Callable, Iterator
@@ -22,8 +22,10 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
     before [examples], after [..., examples]: is the prediction right?
     """
-    lost, gained = (before & ~after).sum(-1), (~before & after).sum(-1)
-    return np.minimum(1, 2 * binom.cdf(np.minimum(lost, gained), lost + gained, 0.5))
+    lost = (before & ~after).sum(-1)
+    gained = (~before & after).sum(-1)
+    p = binom.cdf(np.minimum(lost, gained), lost + gained, 0.5)
+    return np.minimum(1, 2 * p)
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
@@ -41,7 +43,7 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Score:
-    """A score that is a function of sums over examples, so that it is quickly had for many samples
+    """A score that is a function of sums over examples, which is fast to compute for many samples
     of them.
 
     features: gold and predictions [..., examples] -> [..., examples, k]. combine: their means
@@ -51,10 +53,11 @@ class Score:
     features: Callable[[np.ndarray, np.ndarray], np.ndarray]
     combine: Callable[[np.ndarray], np.ndarray]
 
-    def of(self, gold: np.ndarray, said: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Prepare gold [examples] and said [models, examples]: a function from how many times each
-        example counts [samples, examples] to the scores [samples, models]."""
-        features = self.features(np.broadcast_to(gold, said.shape), said).astype(float)
+    def of(self, gold: np.ndarray, predicted: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the function from how many times each example counts [samples, examples] to the
+        scores [samples, models], for gold [examples] and predicted [models, examples]."""
+        gold = np.broadcast_to(gold, predicted.shape)
+        features = self.features(gold, predicted).astype(float)
         models, examples, k = features.shape
         flat = np.moveaxis(features, 1, 0).reshape(examples, models * k)
 
@@ -64,68 +67,99 @@ class Score:
 
         return scores
 
+    def gains(
+        self, gold: np.ndarray, before: np.ndarray, after: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the function from how many times each example counts [samples, examples] to what
+        the models `after` score more than `before` [samples, models]."""
+        scores = self.of(gold, np.stack([before, *after]))
 
-def _first(means: np.ndarray) -> np.ndarray:
+        def gains(times: np.ndarray) -> np.ndarray:
+            values = scores(times)
+            return values[:, 1:] - values[:, :1]
+
+        return gains
+
+
+def _take_mean(means: np.ndarray) -> np.ndarray:
     return means[..., 0]
 
 
-def _ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
+def _divide(over: np.ndarray, under: np.ndarray) -> np.ndarray:
     """Divide; 0 where there is nothing to divide by, as in tasks.scores."""
     return np.divide(over, under, out=np.zeros_like(over), where=under > 0)
 
 
-def _hits(gold, said):
-    """Tell for each example whether gold and prediction are both class 1, and how many of the two
+def _count_positives(gold, predicted):
+    """Count for each example whether gold and prediction are both class 1, and how many of the two
     are."""
-    return np.stack([(gold == 1) & (said == 1), (gold == 1) * 1 + (said == 1)], -1)
+    gold, predicted = gold == 1, predicted == 1
+    return np.stack([gold & predicted, gold * 1 + predicted], -1)
 
 
-def _confusion(gold, said):
-    classes = np.union1d(gold, said)
-    pairs = (gold[..., None] == classes)[..., :, None] & (said[..., None] == classes)[..., None, :]
-    return pairs.reshape(*gold.shape, -1)
+def _f1(means):
+    return _divide(2 * means[..., 0], means[..., 1])
+
+
+def _pair_classes(gold, predicted):
+    """Mark the cell of each example in the confusion matrix, [..., classes ** 2]."""
+    classes = np.union1d(gold, predicted)
+    is_gold = gold[..., None] == classes
+    is_predicted = predicted[..., None] == classes
+    cells = is_gold[..., :, None] & is_predicted[..., None, :]
+    return cells.reshape(*gold.shape, -1)
+
+
+def _confusion_matrix(means):
+    classes = round(means.shape[-1] ** 0.5)
+    return means.reshape(*means.shape[:-1], classes, classes)
 
 
 def _matthews(means):
-    classes = round(means.shape[-1] ** 0.5)
-    table = means.reshape(*means.shape[:-1], classes, classes)
-    gold, said = table.sum(-1), table.sum(-2)
-    return _ratio(
-        np.trace(table, axis1=-2, axis2=-1) - (gold * said).sum(-1),
-        np.sqrt((1 - (gold**2).sum(-1)) * (1 - (said**2).sum(-1))),
-    )
+    confusion = _confusion_matrix(means)
+    gold = confusion.sum(-1)
+    predicted = confusion.sum(-2)
+    right = np.trace(confusion, axis1=-2, axis2=-1)
+    covariance = right - (gold * predicted).sum(-1)
+    gold_variance = 1 - (gold**2).sum(-1)
+    predicted_variance = 1 - (predicted**2).sum(-1)
+    return _divide(covariance, np.sqrt(gold_variance * predicted_variance))
 
 
 def _macro_f1(means):
-    classes = round(means.shape[-1] ** 0.5)
-    table = means.reshape(*means.shape[:-1], classes, classes)
-    right, either = np.diagonal(table, axis1=-2, axis2=-1), table.sum(-1) + table.sum(-2)
-    return _ratio(_ratio(2 * right, either).sum(-1), (either > 0).sum(-1).astype(float))
+    confusion = _confusion_matrix(means)
+    right = np.diagonal(confusion, axis1=-2, axis2=-1)
+    gold_or_predicted = confusion.sum(-1) + confusion.sum(-2)
+    f1 = _divide(2 * right, gold_or_predicted)
+    classes = (gold_or_predicted > 0).sum(-1).astype(float)
+    return _divide(f1.sum(-1), classes)
 
 
-def _moments(gold, said):
+def _moments(gold, predicted):
     # Centred, or the difference of two large sums would be lost in their last digits.
-    x, y = (values - values.mean(-1, keepdims=True) for values in (gold, said))
+    x = gold - gold.mean(-1, keepdims=True)
+    y = predicted - predicted.mean(-1, keepdims=True)
     return np.stack([x, y, x * x, y * y, x * y], -1)
 
 
 def _correlation(means):
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
-    return _ratio(xy - x * y, np.sqrt(np.maximum((xx - x * x) * (yy - y * y), 0)))
+    variances = (xx - x * x) * (yy - y * y)
+    return _divide(xy - x * y, np.sqrt(np.maximum(variances, 0)))
 
 
-def _rank_moments(gold, said):
-    return _moments(rankdata(gold, axis=-1), rankdata(said, axis=-1))
+def _rank_moments(gold, predicted):
+    return _moments(rankdata(gold, axis=-1), rankdata(predicted, axis=-1))
 
 
 # `mean` is for predictions that are scores themselves. A Spearman correlation of a sample takes
 # ranks among all examples.
 SCORES = {
-    "mean": Score(lambda gold, said: said[..., None], _first),
-    "accuracy": Score(lambda gold, said: (gold == said)[..., None], _first),
-    "f1": Score(_hits, lambda means: _ratio(2 * means[..., 0], means[..., 1])),
-    "macro_f1": Score(_confusion, _macro_f1),
-    "mcc": Score(_confusion, _matthews),
+    "mean": Score(lambda gold, predicted: predicted[..., None], _take_mean),
+    "accuracy": Score(lambda gold, predicted: (gold == predicted)[..., None], _take_mean),
+    "f1": Score(_count_positives, _f1),
+    "macro_f1": Score(_pair_classes, _macro_f1),
+    "mcc": Score(_pair_classes, _matthews),
     "pearson": Score(_moments, _correlation),
     "spearman": Score(_rank_moments, _correlation),
 }
@@ -145,14 +179,15 @@ def paired_bootstrap(
     gold, before [examples]; after [models, examples]; `name` is what the samples depend on. The
     least p is 2 / (draws + 1).
     """
-    scores = score.of(gold, np.stack([before, *after]))
-    not_better, not_worse = np.zeros(len(after)), np.zeros(len(after))
+    gains_of = score.gains(gold, before, after)
+    not_better = np.zeros(len(after))
+    not_worse = np.zeros(len(after))
     for times in samples(len(gold), draws, "paired bootstrap", name):
-        found = scores(times)
-        gains = found[:, 1:] - found[:, :1]
+        gains = gains_of(times)
         not_better += (gains <= ROUNDING).sum(0)
         not_worse += (gains >= -ROUNDING).sum(0)
-    return np.minimum(1, 2 * (1 + np.minimum(not_better, not_worse)) / (draws + 1))
+    one_sided = (1 + np.minimum(not_better, not_worse)) / (draws + 1)
+    return np.minimum(1, 2 * one_sided)
 
 
 def samples(
@@ -165,11 +200,13 @@ def samples(
     while it is made).
     """
     rng = np.random.default_rng(seed_from(*name))
-    at_once = max(1, drawn_at_once // examples)
-    for start in range(0, draws, at_once):
-        size = min(at_once, draws - start)
-        drawn = rng.integers(examples, size=(size, examples)) + examples * np.arange(size)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=size * examples).reshape(size, examples)
+    block = max(1, drawn_at_once // examples)
+    for start in range(0, draws, block):
+        size = min(block, draws - start)
+        drawn = rng.integers(examples, size=(size, examples))
+        # Each sample counts in cells of its own.
+        cells = drawn + examples * np.arange(size)[:, None]
+        yield np.bincount(cells.ravel(), minlength=size * examples).reshape(size, examples)
 
 
 def split_half(
@@ -186,10 +223,9 @@ def split_half(
     The gain of the best of many models on the examples that it was chosen on is too large by what
     chance adds to the best: the winner's curse. Arguments are those of `paired_bootstrap`.
     """
-    scores = score.of(gold, np.stack([before, *after]))
+    gains_of = score.gains(gold, before, after)
     rng = np.random.default_rng(seed_from("split half", name))
-    chosen_on = rng.permuted(np.tile(np.arange(len(gold)) < len(gold) // 2, (splits, 1)), axis=1)
-    first, second = (
-        found[:, 1:] - found[:, :1] for found in (scores(chosen_on), scores(~chosen_on))
-    )
-    return np.take_along_axis(second, first.argmax(1)[:, None], 1)[:, 0]
+    half = np.arange(len(gold)) < len(gold) // 2
+    halves = rng.permuted(np.tile(half, (splits, 1)), axis=1)
+    best = gains_of(halves).argmax(1)
+    return gains_of(~halves)[np.arange(splits), best]
