@@ -9,9 +9,9 @@ spans of a target:
     y = LayerNorm(tanh([s1; s2] A + a))           dropout
     logits = y C + c                      [T, C]
 
-A gather of hidden states, a batch's indices and each kernel's overhead then serve K probes: those
-of several variants, seeds and labellings. Nothing else is shared: what a probe becomes does not
-depend on the others in its bank.
+K probes, of several variants, seeds and labellings, share the gather of hidden states, a batch's
+indices and each kernel's overhead. They share nothing else: the result for a probe does not depend
+on the other probes of its bank.
 """
 
 import math
@@ -33,7 +33,7 @@ from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
 PROGRESS_SECONDS = 5
-# Records of a forward pass that keeps nothing for a backward pass, in training batches.
+# Training batches in one batch of an evaluation, which keeps nothing for a backward pass.
 EVALUATED_AT_ONCE = 4
 # Minimum improvement for the learning-rate scheduler.
 PLATEAU = 1e-4
@@ -62,7 +62,8 @@ class Features:
     ):
         self._tokens = np.unique(tokens)
         depth = activations.layers + 1
-        shape = (depth + (word_vectors is not None), len(self._tokens), activations.width)
+        rows = depth if word_vectors is None else depth + 1
+        shape = (rows, len(self._tokens), activations.width)
         values = np.empty(shape, activations.hidden(0).dtype)
         for layer in range(depth):
             values[layer] = activations.hidden(layer)[self._tokens]
@@ -270,7 +271,8 @@ class Bank:
             z_side = torch.baddbmm(bias[side][:, None], x_side, project[side])
             z.append(z_side)
             scores.append(torch.bmm(z_side, attend[side]))
-        pooled = pool(torch.cat(z, 1), torch.cat(scores, 1)[..., 0], batch, subset.rank)
+        attention = torch.cat(scores, 1)[..., 0]
+        pooled = pool(torch.cat(z, 1), attention, batch, subset.rank)
         hidden = w["hidden"].flatten(1, 2)
         # The spans of a target are concatenated.
         pooled = pooled.view(len(weights), -1, hidden.shape[1])
@@ -305,8 +307,8 @@ def pool(z: Tensor, scores: Tensor, batch: Batch, rank: Tensor) -> Tensor:
 
 
 class Dropout:
-    """Masks that depend on a probe's seed and the step alone, so that probes of one seed share
-    them."""
+    """Dropout masks that depend only on a probe's seed and the step, so that probes of one seed
+    share them."""
 
     def __init__(self, bank: Bank):
         self._settings = bank.settings

@@ -1,5 +1,5 @@
-"""Edge probing (Tenney et al. 2019; Merchant et al. 2020, section 4.1, Table 1): what can be read
-off span vectors."""
+"""Edge probing (Tenney et al. 2019; Merchant et al. 2020, section 4.1, Table 1): the labels that a
+probe can predict from span vectors."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Linear probes: what one linear layer can read from fixed features, in float64."""
+"""Linear probes: one linear layer that is fitted to fixed features, in float64."""
 
 import sys
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from bertshift.seeds import seed_from
 # Strengths of L2, strongest first, for features of unit variance and a loss that is a mean over
 # examples.
 STRENGTHS = tuple(10.0**power for power in range(1, -6, -1))
-HELD_OUT = 5  # one in so many examples selects the strength
-# The search stops after so many strengths without a better loss; weaker ones take longest.
+HELD_OUT = 5  # one example in five is held out to select the strength
+# The search stops after two strengths without a better loss; weaker ones take longest.
 PATIENCE = 2
 CONSTANT = 1e-6  # standard deviation of equal features, due to float32
 
@@ -50,9 +50,11 @@ def logistic_regression(
         model = unpack(flat)
         log_p = log_softmax(model(features), axis=1)
         excess = (np.exp(log_p) - gold) / examples
-        gradient = np.vstack([features.T @ excess + l2 * model.weights, excess.sum(0)])
-        loss = l2 / 2 * np.sum(model.weights**2) - np.sum(gold * log_p) / examples
-        return loss, gradient.ravel()
+        weights_gradient = features.T @ excess + l2 * model.weights
+        gradient = np.vstack([weights_gradient, excess.sum(0)])
+        penalty = l2 / 2 * np.sum(model.weights**2)
+        log_likelihood = np.sum(gold * log_p) / examples
+        return penalty - log_likelihood, gradient.ravel()
 
     if start is None:
         initial = np.zeros((width + 1, classes))
@@ -74,9 +76,11 @@ def ridge(features: np.ndarray, targets: np.ndarray, l2: float) -> Linear:
     """Find the minimum of mean squared error + l2 |weights|^2 in closed form; the bias is free."""
     mean, target_mean = features.mean(0), targets.mean()
     x = features - mean
-    gram = x.T @ x / len(x) + l2 * np.eye(x.shape[1])
-    weights = np.linalg.solve(gram, x.T @ (targets - target_mean) / len(x))
-    return Linear(weights[:, None], np.array([target_mean - mean @ weights]))
+    covariance = x.T @ x / len(x)
+    covariance_with_targets = x.T @ (targets - target_mean) / len(x)
+    weights = np.linalg.solve(covariance + l2 * np.eye(x.shape[1]), covariance_with_targets)
+    bias = target_mean - mean @ weights
+    return Linear(weights[:, None], np.array([bias]))
 
 
 def probe(

@@ -42,8 +42,10 @@ def counts(logits: Tensor, gold: Tensor) -> Tensor:
     """Count true positives, false positives and false negatives of each target at p > 0.5: [K, T,
     C] -> [K, T, 3]."""
     predicted = (logits > 0).to(gold.dtype)
-    right = (predicted * gold).sum(-1)
-    return torch.stack([right, predicted.sum(-1) - right, gold.sum(-1) - right], -1)
+    true_positives = (predicted * gold).sum(-1)
+    false_positives = predicted.sum(-1) - true_positives
+    false_negatives = gold.sum(-1) - true_positives
+    return torch.stack([true_positives, false_positives, false_negatives], -1)
 
 
 def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
@@ -53,7 +55,8 @@ def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
     A wrong label is a false positive and a false negative, so that micro-F1 is accuracy.
     """
     right = gold.gather(-1, logits.argmax(-1, keepdim=True))[..., 0]
-    return torch.stack([right, 1 - right, 1 - right], -1)
+    wrong = 1 - right
+    return torch.stack([right, wrong, wrong], -1)
 
 
 def counts_by_view(logits: Tensor, gold: Tensor, clean: Sequence[bool], single: bool) -> Tensor:
@@ -76,7 +79,7 @@ def f1(counts):
 
 def f1_without(counts: np.ndarray) -> np.ndarray:
     """Calculate F1 of counts [..., sentences, 3] without each block of sentences, [..., blocks];
-    NaN where there is one alone."""
+    NaN for a single block."""
     block = block_of(counts.shape[-2])
     rest = block != np.arange(block[-1] + 1)[:, None]
     scores = f1(rest.astype(np.int64) @ counts.astype(np.int64))

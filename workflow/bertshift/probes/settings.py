@@ -44,7 +44,7 @@ class ProbeSettings(Seeds):
     multiplied by `decay` after more than `decay_patience` validations without a better score; it
     stops after `patience` of them, below `min_learning_rate`, or at `max_steps`, and keeps its
     best weights. max_train, max_test: sizes of random samples of the records, the same for every
-    model; None for all. max_dev: the first so many development records. tasks: other values for
+    model; None for all. max_dev: the number of first development records. tasks: other values for
     one task, as {"spr": {"validate_every": 100, "max_steps": 10000}} (jiant has these two for SPR
     and relations, and 1000 and 250000 for the other tasks).
     """
@@ -106,7 +106,7 @@ class CodeSettings(ProbeSettings):
     )
 
     def learning_from(self, records: float) -> "CodeSettings":
-        """Adapt the settings to a probe that learns from so many records."""
+        """Adapt the settings to a probe that is trained on this number of records."""
         steps = max(FEWEST_STEPS, int(EPOCHS * records / self.batch_records))
         return replace(self, validate_every=min(self.validate_every, steps))
 

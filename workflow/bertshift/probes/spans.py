@@ -230,4 +230,6 @@ def _take_records(starts: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, 
     """Concatenate the indices of the records' items, and return by how much each record's indices
     shift."""
     sizes = _sizes(starts, records)
-    return ranges(starts[records], sizes), np.cumsum(sizes) - sizes - starts[records]
+    first = starts[records]
+    first_in_batch = np.cumsum(sizes) - sizes
+    return ranges(first, sizes), first_in_batch - first

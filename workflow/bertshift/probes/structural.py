@@ -77,21 +77,22 @@ class Sentences:
     """
 
     def __init__(self, vectors: Tensor, rows: Sequence[Mapping], device: torch.device):
-        self.vectors, self.device = vectors, device
+        self.vectors = vectors
+        self.device = device
         self.lengths = np.array([len(row["heads"]) for row in rows])
         self.is_word = [np.array(row["upos"]) != "PUNCT" for row in rows]
         self.gold = {
             "depth": _move_arrays([trees.depths(row["heads"]) for row in rows], device),
             "distance": _move_arrays([trees.distances(row["heads"]) for row in rows], device),
         }
-        self._starts = np.append(0, np.cumsum(self.lengths))
+        self._by_sentence = vectors.split(self.lengths.tolist())
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def batch(self, members: Sequence[int]) -> Batch:
         """Concatenate these sentences, in this order."""
-        vectors = torch.cat([self.vectors[self._starts[i] : self._starts[i + 1]] for i in members])
+        vectors = torch.cat([self._by_sentence[i] for i in members])
         dtype = torch.promote_types(vectors.dtype, torch.float32)
         gold = {kind: [arrays[i] for i in members] for kind, arrays in self.gold.items()}
         return Batch(vectors.to(self.device, dtype), self.lengths[members].tolist(), gold)
@@ -121,7 +122,8 @@ def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """Calculate the losses [k] of k depth probes, given z [k, W, r], and the gradient of each loss
     in the shape of z."""
     golds = batch.gold["depth"]
-    share = torch.cat([torch.full_like(gold, 1 / (len(gold) * len(golds))) for gold in golds])
+    shares = [torch.full_like(gold, 1 / (len(gold) * len(golds))) for gold in golds]
+    share = torch.cat(shares)
     error = squared_lengths(z) - torch.cat(golds)
     losses = (error.abs() * share).sum(-1)
     gradient = 2 * (error.sign() * share)[..., None] * z
@@ -155,7 +157,7 @@ RECOVERED = {
 
 
 class Probe:
-    """One probe of the `kind` depth or distance, with an optimiser and a schedule of its own."""
+    """One probe of the `kind` depth or distance, with its own optimiser and schedule."""
 
     def __init__(
         self, kind: str, layer: int, seed: int, settings: StructuralSettings, like: Tensor
@@ -285,8 +287,9 @@ def evaluate(
             z = torch.stack(z).unflatten(1, (len(members), -1))
             predicted = predict(z).double().cpu().numpy()
             gold = torch.stack(batch.gold[kind]).cpu().numpy()
-            rows = trees.spearman(predicted, gold)
-            correlation[:, members] = rows.reshape(*rows.shape[:2], -1).mean(axis=-1)
+            by_row = trees.spearman(predicted, gold)
+            by_row = by_row.reshape(len(probes_of_kind), len(members), -1)
+            correlation[:, members] = by_row.mean(axis=-1)
             for i, member in enumerate(members):
                 is_word = sentences.is_word[member]
                 if is_word.any():
@@ -326,7 +329,8 @@ def word_vectors(activations: Activations, examples: Sequence[int]) -> np.ndarra
     ranges = [np.arange(*activations.word_offsets[i : i + 2]) for i in examples]
     words = np.concatenate(ranges)
     starts = np.repeat(activations.offsets[examples], list(map(len, ranges)))
-    first, last = starts + activations.word_first[words], starts + activations.word_last[words]
+    first = starts + activations.word_first[words]
+    last = starts + activations.word_last[words]
     layers = activations.layers + 1
     vectors = np.empty((len(words), layers, activations.width), activations.hidden(0).dtype)
     for layer in range(layers):

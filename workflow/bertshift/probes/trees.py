@@ -50,8 +50,9 @@ def spearman(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
     mean_rank = (predicted.shape[-1] + 1) / 2
     a = rankdata(predicted, axis=-1) - mean_rank
     b = rankdata(gold, axis=-1) - mean_rank
+    covariance = (a * b).sum(-1)
     norms = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
-    return np.divide((a * b).sum(-1), norms, out=np.zeros(norms.shape), where=norms > 0)
+    return np.divide(covariance, norms, out=np.zeros(norms.shape), where=norms > 0)
 
 
 def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:

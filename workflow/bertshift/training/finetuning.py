@@ -45,14 +45,15 @@ class Inputs:
     ):
         self.settings = json.loads(json.dumps(dict(task)))
         self.task = load_task(task, sidecar, rows.get("train", ()))
-        self.used = {
-            split: sample(rows.get(split, ()), task.get(f"max_{split}"), task["dataset"], split)
-            for split in SPLITS
-        }
-        self.sampled = {split: len(self.used[split]) < len(rows[split]) for split in SPLITS}
-        self.described = {
-            split: describe_split(sidecar, split, len(self.used[split])) for split in SPLITS
-        }
+        self.used: dict[str, list[dict]] = {}
+        self.sampled: dict[str, bool] = {}
+        self.described: dict[str, str] = {}
+        for split in SPLITS:
+            split_rows = rows.get(split, ())
+            used = sample(split_rows, task.get(f"max_{split}"), task["dataset"], split)
+            self.used[split] = used
+            self.sampled[split] = len(used) < len(split_rows)
+            self.described[split] = describe_split(sidecar, split, len(used))
         self.task.check(self.used)
         self.tokenizer = load_tokenizer(start_dir)
 
@@ -62,7 +63,8 @@ class Inputs:
 
     @cached_property
     def digest(self) -> str:
-        return blake2b(json.dumps(self.used, sort_keys=True).encode(), digest_size=16).hexdigest()
+        text = json.dumps(self.used, sort_keys=True)
+        return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def trainer(

@@ -53,9 +53,6 @@ class Log:
             self.losses.append(value)
         return self.losses
 
-    def last_loss(self) -> float:
-        return self.read()[-1]
-
     def state(self) -> dict:
         self.read()
         return {
@@ -65,7 +62,8 @@ class Log:
 
     def resume(self, state: dict, device: torch.device) -> None:
         self.losses, self.rates = state["steps"].tolist()
-        self.norms = [] if state["norms"] is None else list(state["norms"].to(device).unbind())
+        if state["norms"] is not None:
+            self.norms = list(state["norms"].to(device))
 
     def write(self, layers: list[str]) -> None:
         self.read()

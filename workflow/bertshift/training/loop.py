@@ -10,6 +10,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
@@ -100,7 +101,8 @@ def train(
             training.make_step(members)
             training.keep_snapshot(snapshots)
             if progress.is_due(len(members)):
-                progress.show(training.step, training.log.last_loss())
+                last_loss = training.log.read()[-1]
+                progress.show(training.step, last_loss)
             if sigterm_received():
                 training.save()
                 print(
@@ -114,41 +116,37 @@ def train(
     checkpoint.remove(training.saved_at)
 
 
+@dataclass(eq=False)
 class Training:
     """A model in training and its position: the number `step` of updates, the next `batch` of
-    `epoch`, and the number `part` of examples in a forward pass."""
+    `epoch`, and the number `part` of examples in a forward pass.
 
-    def __init__(
-        self,
-        model: nn.Module,
-        compute: Callable[..., Tensor],
-        collate: Collate,
-        settings: TrainSettings,
-        seed: int,
-        total: int,
-        run_dir: Path,
-        fingerprint: str,
-    ):
-        """compute: `forward_pass` of the model's loss; total: steps of the schedule; fingerprint:
-        a checkpoint has to match it."""
-        self.model = model
-        self.compute = compute
-        self.collate = collate
-        self.settings = settings
-        self.seed = seed
-        self.total = total
-        self.run_dir = run_dir
-        self.title = "/".join(run_dir.parts[-2:])
-        self.fingerprint = fingerprint
-        self.saved_at = run_dir / ".checkpoint"
-        self.device = next(model.parameters()).device
-        self.norms = LayerNorms(model) if settings.norms_every else None
-        self.optimizer = build_optimizer(model, settings)
+    compute: `forward_pass` of the model's loss; total: steps of the schedule; fingerprint: a
+    checkpoint has to match it.
+    """
+
+    model: nn.Module
+    compute: Callable[..., Tensor]
+    collate: Collate
+    settings: TrainSettings
+    seed: int
+    total: int
+    run_dir: Path
+    fingerprint: str
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+
+    def __post_init__(self):
+        self.part = self.settings.batch_size
+        self.title = "/".join(self.run_dir.parts[-2:])
+        self.saved_at = self.run_dir / ".checkpoint"
+        self.device = next(self.model.parameters()).device
+        self.norms = LayerNorms(self.model) if self.settings.norms_every else None
+        self.optimizer = build_optimizer(self.model, self.settings)
         groups = self.optimizer.param_groups
         self.trainable = [weight for group in groups for weight in group["params"]]
-        self.log = Log(run_dir, total)
-        self.step = self.epoch = self.batch = 0
-        self.part = settings.batch_size
+        self.log = Log(self.run_dir, self.total)
         self.last_save = time.monotonic()
 
     def begin(self, snapshots: Mapping[int, Path]) -> None:

@@ -53,9 +53,10 @@ class LayerNorms:
         return copies_of(self.weights, [weight.dtype for weight in self.weights])
 
     def _norms(self, tensors: list[Tensor]) -> Tensor:
-        squares = torch.stack(torch._foreach_norm(tensors, 2, dtype=torch.float64)).square()
-        zeros = torch.zeros(len(self.layers), dtype=torch.float64, device=squares.device)
-        return zeros.index_add_(0, self.layer_of_weight, squares).sqrt()
+        norms = torch.stack(torch._foreach_norm(tensors, 2, dtype=torch.float64))
+        squares = norms.new_zeros(len(self.layers))
+        squares.index_add_(0, self.layer_of_weight, norms.square())
+        return squares.sqrt()
 
     @torch.no_grad()
     def before_update(self) -> tuple[Tensor, Sequence[Tensor]]:

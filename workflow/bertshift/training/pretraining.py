@@ -343,11 +343,10 @@ def split_held_out(documents: list[Document]) -> tuple[list[Document], list[Docu
     """Split documents into (training, held out): 2% of the documents, at least one, the same ones
     for every seed."""
     order = np.random.default_rng(seed_from("held-out documents")).permutation(len(documents))
-    held_out = set(order[: max(1, round(HELD_OUT_SHARE * len(documents)))].tolist())
-    return (
-        [document for i, document in enumerate(documents) if i not in held_out],
-        [document for i, document in enumerate(documents) if i in held_out],
-    )
+    size = max(1, round(HELD_OUT_SHARE * len(documents)))
+    held_out = sorted(order[:size])
+    training = sorted(order[size:])
+    return [documents[i] for i in training], [documents[i] for i in held_out]
 
 
 def draw_examples(
@@ -558,7 +557,8 @@ class Words:
     def _mask_text(self, text: list[int], generator: np.random.Generator) -> Encoded:
         row, segments = join(self.tokenizer, text)
         if self.causal:
-            return Encoded(row, segments, (list(range(len(row) - 1)), row[1:]))
+            positions, next_words = list(range(len(row) - 1)), row[1:]
+            return Encoded(row, segments, (positions, next_words))
         masked_row = np.array(row)
         candidates = np.arange(len(self.before), len(self.before) + len(text))
         target = _mask_words(masked_row, candidates, self.ids, self.masked, generator)
