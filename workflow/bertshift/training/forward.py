@@ -40,14 +40,14 @@ def forward_pass(
     hooks = [
         module.register_forward_pre_hook(_mask_to_bias, with_kwargs=True) for module in encoders
     ]
-    weights = NarrowWeights(model, autocast_to) if autocast_to else None
     loss_module = _Loss(model, loss)
+    weights = NarrowWeights(loss_module, autocast_to) if autocast_to else None
 
     def compute(*batches: dict) -> Tensor:
         if weights is None:
             return loss_module(*batches)
         with torch.autocast(device, dtype=autocast_to):
-            return functional_call(loss_module, weights.copies("model."), batches)
+            return functional_call(loss_module, weights.copies(), batches)
 
     try:
         yield compute
@@ -101,20 +101,21 @@ def _mask_to_bias(encoder: PreTrainedModel, inputs: tuple, kwargs: dict) -> tupl
 
 
 class NarrowWeights:
-    """Copies in `dtype` of the parameters of linear layers, which autocast would cast one by one.
+    """Copies in `dtype` of the parameters of linear layers inside `root`, which autocast would
+    cast one by one.
 
     Gradients are cast back to the type of the parameters. Parameters with a second use, such as a
     decoder's that are shared with the embeddings, are left to autocast.
     """
 
-    def __init__(self, model: nn.Module, dtype: torch.dtype):
+    def __init__(self, root: nn.Module, dtype: torch.dtype):
         uses: Counter[Tensor] = Counter()
         linear: dict[str, nn.Parameter] = {}
-        for path, module in model.named_modules():
+        for path, module in root.named_modules():
             for name, weight in module.named_parameters(recurse=False):
                 uses[weight] += 1
                 if isinstance(module, nn.Linear):
-                    linear[f"{path}.{name}".lstrip(".")] = weight
+                    linear[f"{path}.{name}"] = weight
         self.dtype = dtype
         self.frozen: dict[str, Tensor] = {}
         self.trained: dict[str, nn.Parameter] = {}
@@ -126,13 +127,12 @@ class NarrowWeights:
             else:
                 self.frozen[name] = weight.detach().to(dtype)
 
-    def copies(self, prefix: str = "") -> dict[str, Tensor]:
-        """Cast the parameters to `dtype`, by their names with `prefix`."""
-        copies = dict(self.frozen)
-        if self.trained:
-            trained = _Cast.apply(self.dtype, *self.trained.values())
-            copies |= zip(self.trained, trained, strict=True)
-        return {prefix + name: copy for name, copy in copies.items()}
+    def copies(self) -> dict[str, Tensor]:
+        """Cast the parameters to `dtype`, by their names in `root`."""
+        if not self.trained:
+            return self.frozen
+        trained = _Cast.apply(self.dtype, *self.trained.values())
+        return self.frozen | dict(zip(self.trained, trained, strict=True))
 
 
 class _Cast(torch.autograd.Function):

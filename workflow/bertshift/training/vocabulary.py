@@ -17,7 +17,7 @@ from tokenizers import (
 
 from bertshift.errors import UserError
 from bertshift.files import write_json, write_text
-from bertshift.models import tokenizer as tokenizers_on_disk
+from bertshift.models.tokenizer import save_tokenizer
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LEAST_KNOWN_LETTERS = 0.99
@@ -86,10 +86,10 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
     )
     tokenizer.train_from_iterator((f"{word} " * count for word, count in words.items()), trainer)
     numbers = tokenizer.get_vocab()
-    save_tokenizer(sorted(numbers, key=numbers.__getitem__), lowercase, directory)
+    save_bert_tokenizer(sorted(numbers, key=numbers.__getitem__), lowercase, directory)
 
 
-def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> None:
+def save_bert_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> None:
     """Write a folder with a BERT tokenizer whose piece number i is vocabulary[i]; AutoTokenizer
     loads it."""
     from transformers import BertTokenizerFast
@@ -167,6 +167,4 @@ def train_byte_bpe(
         tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
     from transformers import PreTrainedTokenizerFast
 
-    tokenizers_on_disk.save_tokenizer(
-        directory, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
-    )
+    save_tokenizer(directory, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names))
