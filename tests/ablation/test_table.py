@@ -85,12 +85,14 @@ def test_a_table_says_what_each_ablation_does_and_how_sure_that_is(metric):
     assert ours["delta"].to_numpy() == pytest.approx(values - values[0])
     if metric == "pearson":
         gold = np.array([row["label"] for row in rows])
-        assert found.each == pytest.approx((gold - np.array(list(said.values()))) ** 2)
+        assert found.example_scores == pytest.approx((gold - np.array(list(said.values()))) ** 2)
     if metric == "accuracy":
-        p = mcnemar(found.each[0], found.each[1:])
+        p = mcnemar(found.example_scores[0], found.example_scores[1:])
     else:
         score = SCORES["mean" if metric == "exact_match" else metric]
-        p = paired_bootstrap(score, found.gold, found.said[0], found.said[1:], task.dataset)
+        p = paired_bootstrap(
+            score, found.gold, found.predictions[0], found.predictions[1:], task.dataset
+        )
     assert ours["p"].to_numpy() == pytest.approx([np.nan, *p], nan_ok=True)
     whole = np.array([one.head == 0 for one in ABLATIONS])  # heads and layers are corrected apart
     for family in (whole, ~whole):

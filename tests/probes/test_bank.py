@@ -79,7 +79,7 @@ def test_logits_are_those_of_one_probe_on_whole_sentences(world):
     )
     chosen = np.array([5, 0, 9])
     found = bank.logits(
-        weights, bank.chosen([0, 1]), examples["train"], examples["train"].batch(chosen)
+        weights, bank.subset([0, 1]), examples["train"], examples["train"].batch(chosen)
     )
     for number, probe in enumerate(probes):
         parts = weights[number].split([math.prod(shape) for shape in bank.layout.values()])

@@ -93,7 +93,7 @@ def test_what_the_window_cuts_off_is_dropped_and_counted(tmp_path, tokenizer):
     ]
     whole = record(words, ("a", (339, 340)), ("b", (339, 341)), ("a", (399, 400)), ("b", (0, 1)))
     found = align(targets_of([words], [whole]), activations)
-    assert found.dropped == 2 and found.kept.tolist() == [0, 3]
+    assert found.dropped == 2 and found.inside.tolist() == [0, 3]
     cut = dump(tmp_path, tokenizer, [["was", "ww"]], max_length=4)  # and no half of a word
     assert cut.word_first.tolist() == [1, -1] and len(cut.token_ids) == 4
 

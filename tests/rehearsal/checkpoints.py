@@ -20,7 +20,7 @@ from bertshift.models.family import matrix
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.seeds import seed_from
 from bertshift.training.architectures import config_of
-from bertshift.training.vocabulary import SPECIAL_TOKENS, save_tokenizer, train_byte_bpe
+from bertshift.training.vocabulary import SPECIAL_TOKENS, save_bert_tokenizer, train_byte_bpe
 
 UNITS = 4  # of a head
 NARROWEST = 32
@@ -112,7 +112,7 @@ def files(
         found["model.safetensors"] = save(tensors, metadata={"format": "pt"})
         found["pytorch_model.bin"] = _pickle(tensors)
         with TemporaryDirectory() as folder:
-            save_tokenizer(words, lowercase, Path(folder))
+            save_bert_tokenizer(words, lowercase, Path(folder))
             found["tokenizer.json"] = (Path(folder) / "tokenizer.json").read_bytes()
     else:
         found["pytorch_model.bin"] = _pickle({key: value.clone() for key, value in state.items()})

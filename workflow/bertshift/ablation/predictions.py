@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from bertshift.ablation.resuming import RememberingTokenizer, resuming
+from bertshift.ablation.resuming import CachingTokenizer, resuming
 from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
 from bertshift.models.restore import Restored
 from bertshift.running.memory import in_parts
 from bertshift.tasks.inference import token_batches
 from bertshift.tasks.loading import Task
 
-# Inputs that are kept at a time, in characters of text, about a fourth of which are tokens. Small
-# enough for the caches of a CPU; a GPU needs more to do.
+# Characters of text in a chunk of inputs, about four for a token. A CPU's chunk fits its caches; a
+# GPU needs more work at a time.
 CHARACTERS = {"cpu": 8_000, "cuda": 60_000}
 PROGRESS_SECONDS = 10
 
@@ -39,11 +39,11 @@ def under_every_ablation(
     ablations = every_ablation(model.encoder, variants)
     with averaging(model.encoder) as means:
         baseline = task.predict(model, rows, tokenizer)
-    return {NOTHING: baseline} | predictions(task, model, rows, tokenizer, ablations, means)
+    return {NOTHING: baseline} | predict_ablations(task, model, rows, tokenizer, ablations, means)
 
 
 @torch.inference_mode()
-def predictions(
+def predict_ablations(
     task: Task,
     model: nn.Module,
     rows: Sequence[dict],
@@ -51,55 +51,50 @@ def predictions(
     ablations: Sequence[Ablation | Restored],
     means: Tensor | None = None,
 ) -> dict[Ablation | Restored, Sequence]:
-    """Predict, by `task.predict`, for `rows` under each of `ablations`, which come in the order of
+    """Predict, by `task.predict`, for `rows` under each of `ablations`, which are in the order of
     layers.
 
-    A layer's input is calculated once for all ablations of the layer. Memory is that of about
-    CHARACTERS of input, whatever the number of rows, and of the predictions. `means` are for the
+    A layer's input is calculated once for all ablations of the layer. Memory holds about
+    CHARACTERS of input and the predictions, whatever the number of rows. `means` are for the
     variant `mean`.
     """
-    found: dict[Ablation | Restored, list] = {
-        ablation: [None] * len(rows) for ablation in ablations
-    }
-    chunks = list(token_batches(list(map(_characters, rows)), CHARACTERS[_device(model)]))
-    done, shown = 0, time.monotonic()
-    means = None if means is None else means.to(next(model.parameters()).device)
+    device = next(model.parameters()).device
+    means = None if means is None else means.to(device)
+    lengths = [_count_characters(row) for row in rows]
+    chunks = list(token_batches(lengths, CHARACTERS[device.type]))
+    predictions = {ablation: [None] * len(rows) for ablation in ablations}
+    done, last_print = 0, time.monotonic()
     with resuming(model, means) as encoder:
 
-        def under_each(chunk: list[int]) -> list[Sequence]:
-            members, pieces, results = (
-                [rows[i] for i in chunk],
-                RememberingTokenizer(tokenizer),
-                [],
-            )
+        def predict_chunk(chunk: list[int]) -> list[Sequence]:
+            examples = [rows[i] for i in chunk]
+            caching_tokenizer = CachingTokenizer(tokenizer)
             encoder.forget()
+            results = []
             for ablation in ablations:
                 while encoder.layer < ablation.layer:
                     encoder.advance()
                 encoder.ablation = ablation
-                results.append(task.predict(model, members, pieces))
+                results.append(task.predict(model, examples, caching_tokenizer))
             return results
 
-        for chunk, results in in_parts(chunks, under_each, task.name):
-            for ablation, predicted in zip(ablations, results, strict=True):
-                for i, said in zip(chunk, predicted, strict=True):
-                    found[ablation][i] = said
+        for chunk, results in in_parts(chunks, predict_chunk, task.name):
+            for ablation, result in zip(ablations, results, strict=True):
+                for i, prediction in zip(chunk, result, strict=True):
+                    predictions[ablation][i] = prediction
             done += len(chunk)
-            if time.monotonic() - shown > PROGRESS_SECONDS:
-                shown = time.monotonic()
+            if time.monotonic() - last_print > PROGRESS_SECONDS:
+                last_print = time.monotonic()
                 print(
                     f"{task.name}: {len(ablations)} ablations of {done} of {len(rows)} examples",
                     file=sys.stderr,
                 )
-    as_array = isinstance(predicted, np.ndarray)
-    return {key: np.array(said) if as_array else said for key, said in found.items()}
+    if isinstance(result, np.ndarray):
+        return {ablation: np.array(values) for ablation, values in predictions.items()}
+    return predictions
 
 
-def _characters(row: dict) -> int:
+def _count_characters(row: dict) -> int:
     """Count an example's characters, about proportional to its tokens; only the speed depends on
     it."""
     return sum(len(value) for value in row.values() if isinstance(value, str))
-
-
-def _device(model: nn.Module) -> str:
-    return next(model.parameters()).device.type

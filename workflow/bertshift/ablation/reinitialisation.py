@@ -1,5 +1,5 @@
-"""The effect on the score of re-initialising one head before fine-tuning, beside what another seed
-does."""
+"""The effect on the score of re-initialising one head before fine-tuning, compared with the effect
+of another seed."""
 
 import numpy as np
 import pandas as pd
@@ -15,40 +15,38 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     """Tabulate `delta`, a score minus the baselines' mean, one row for each head, replicate and
     score (`score`).
 
-    `heads` are rows of sweeps of one model by `layer` and `position` (the head), `baselines` its
-    sweep of seeds; both are compared within a pretraining run. z = delta / (sd sqrt(1 + 1/n)) with
-    the sd (ddof 1) of the n baselines. p, two-sided from t with n - 1 degrees of freedom, tests
-    "as any other seed" for the mean of a head's m replicates, whose error is sd sqrt(1/m + 1/n). q
-    is its false discovery rate among all heads of the pretraining run (Benjamini & Hochberg 1995).
+    `heads` are rows of sweeps of one model by `layer` and `position` (the head), `baselines` rows
+    of its sweep of seeds; a head is compared with the baselines of its pretraining run. z = delta
+    / (sd sqrt(1 + 1/n)) with the sd (ddof 1) of the n baselines. p, two-sided from t with n - 1
+    degrees of freedom, tests whether the mean of a head's m replicates, whose error is sd sqrt(1/m
+    + 1/n), differs from that of other seeds. q is its false discovery rate among all heads of the
+    pretraining run (Benjamini & Hochberg 1995).
     z, p and q are missing for fewer than two baselines and for baselines that all score the same.
     Baselines that failed to train are left out (`baseline_left_out` of them), as one would raise
     every delta, unless all did (`baseline_failed`). Values without blocks are those of `delta`.
     """
-    bad = baselines.groupby(GROUP)["failed"]
-    kept = baselines[~baselines["failed"] | bad.transform("all")]
-    known = kept.groupby(GROUP)["value"].agg(baseline="mean", baseline_sd="std", baseline_n="size")
-    all_failed = bad.all()
-    known = known.assign(
-        baseline_failed=all_failed, baseline_left_out=bad.sum().where(~all_failed, 0)
-    )
-    table = heads.join(known, on=GROUP).rename(columns={"position": "head"}).reset_index(drop=True)
+    failed = baselines.groupby(GROUP)["failed"]
+    all_failed = failed.all()
+    used = baselines[~baselines["failed"] | failed.transform("all")].groupby(GROUP)
+    summary = used["value"].agg(baseline="mean", baseline_sd="std", baseline_n="size")
+    summary["baseline_failed"] = all_failed
+    summary["baseline_left_out"] = failed.sum().where(~all_failed, 0)
+    table = heads.join(summary, on=GROUP).rename(columns={"position": "head"})
+    table = table.reset_index(drop=True)
     table["delta"] = table["value"] - table["baseline"]
     without = [name for name in JACKKNIFE_COLUMNS if name in table]
-    table[without] -= (
-        kept.groupby(GROUP)[without]
-        .mean()
-        .reindex(pd.MultiIndex.from_frame(table[GROUP]))
-        .to_numpy()
-    )
-    sd, n = table["baseline_sd"].where(table["baseline_sd"] > 0), table["baseline_n"]
+    baseline_without = used[without].mean()
+    table[without] -= baseline_without.reindex(pd.MultiIndex.from_frame(table[GROUP])).to_numpy()
+    sd = table["baseline_sd"].where(table["baseline_sd"] > 0)
+    n = table["baseline_n"]
     table["z"] = table["delta"] / (sd * np.sqrt(1 + 1 / n))
-    of_head = table.groupby([*GROUP, "layer", "head"])["delta"]
-    error = sd * np.sqrt(1 / of_head.transform("size") + 1 / n)
-    table["p"] = 2 * t.sf((of_head.transform("mean") / error).abs(), n - 1)
+    head = [*GROUP, "layer", "head"]
+    delta_of_head = table.groupby(head)["delta"]
+    error = sd * np.sqrt(1 / delta_of_head.transform("size") + 1 / n)
+    table["p"] = 2 * t.sf((delta_of_head.transform("mean") / error).abs(), n - 1)
     # The replicates of a head share one p, which is one test.
-    tests = table.drop_duplicates([*GROUP, "layer", "head"])
+    tests = table.drop_duplicates(head)
     table["q"] = tests.groupby(GROUP)["p"].transform(benjamini_hochberg)
-    table["q"] = table.groupby([*GROUP, "layer", "head"])["q"].transform("first")
-    return table.rename(columns={"metric": "score"}).assign(
-        metric="reinit_head", model=min(baselines["model"], key=len)
-    )
+    table["q"] = table.groupby(head)["q"].transform("first")
+    model = min(baselines["model"], key=len)
+    return table.rename(columns={"metric": "score"}).assign(metric="reinit_head", model=model)

@@ -1,4 +1,4 @@
-"""Each layer of a fine-tuned model restored in turn: how far its output moves, and what it scores.
+"""Each layer of a fine-tuned model restored in turn: how far its output moves, and its scores.
 
 Hao et al. 2020, Figure 3: the SVCCA distance of the last hidden states between the fine-tuned
 model and the same model with one layer's weights as they were before fine-tuning.
@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from bertshift.ablation.predictions import predictions
+from bertshift.ablation.predictions import predict_ablations
 from bertshift.ablation.resuming import ResumingEncoder
 from bertshift.activations.extract import encode, equal_lengths, model_inputs, token_positions
 from bertshift.activations.sampling import sample_tokens
@@ -58,7 +58,7 @@ def restore(
             f"tasks.{task['name']}: layers are restored in models of {', '.join(KINDS)}, not of"
             f" {task['kind']}."
         )
-    the_task = load_task(task, sidecar)
+    loaded_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_dev"), max_dev) if size is not None]
     used = sample(rows, min(limits, default=None), task["dataset"], "dev")
     tables = []
@@ -66,21 +66,16 @@ def restore(
         print(f"restored: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True)
         model = load_task_model(Path(run["folder"])).to(best_device())
         tokenizer = load_tokenizer(Path(run["folder"]))
-        restorations = every_restoration(
-            model.encoder, load_encoder(Path(run["parent"])).to(best_device())
+        parent = load_encoder(Path(run["parent"])).to(best_device())
+        restorations = every_restoration(model.encoder, parent)
+        index = encode(tokenizer, inputs, max_length)
+        table = pd.DataFrame(
+            [
+                *movement(model.encoder, restorations, index, tokens, task["name"]),
+                *scores(loaded_task, model, restorations, used, tokenizer),
+            ]
         )
-        found = [
-            *movement(
-                model.encoder,
-                restorations,
-                encode(tokenizer, inputs, max_length),
-                tokens,
-                task["name"],
-            ),
-            *scores(the_task, model, restorations, used, tokenizer),
-        ]
-        keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
-        table = pd.DataFrame(found).assign(**keys)
+        table = table.assign(**{key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")})
         tables.append(pd.concat([table, in_columns(table.pop("jackknife"))], axis=1))
     return pd.concat(tables, ignore_index=True)
 
@@ -95,40 +90,44 @@ def movement(
     """Yield rows of metric `restored`, one for each layer and variant of `svcca.distances`; n
     counts tokens.
 
-    k_model is of the model as it is, k_reference of the edited one. `index` is what
-    `extract.encode` gives; `tokens` of its tokens are drawn, the same as for the metric `svcca` on
-    these stimuli. What goes into a layer is calculated once, and memory holds one layer's.
+    k_model belongs to the unchanged model, k_reference to the edited one. `index` is the result of
+    `extract.encode`; `tokens` of its tokens are drawn, the same as for the metric `svcca` on these
+    stimuli. A layer's input is calculated once, and memory holds one layer's.
     """
-    positions, offsets = (
-        sample_tokens(index["special"], tokens, "svcca", stimuli),
-        index["example_offsets"],
-    )
+    offsets = index["example_offsets"]
+    positions = sample_tokens(index["special"], tokens, "svcca", stimuli)
     blocks = token_blocks(offsets, positions)
-    resuming, batches = ResumingEncoder(encoder), []
-    for batch in equal_lengths(np.diff(offsets)):
-        at = token_positions(offsets, batch)
-        ids, segments = index["token_ids"][at], index["segment"][at]
-        batches.append((at, model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)))
+    batches = []
+    for examples in equal_lengths(np.diff(offsets)):
+        token_rows = token_positions(offsets, examples)
+        ids, segments = index["token_ids"][token_rows], index["segment"][token_rows]
+        inputs = model_inputs(encoder.device, input_ids=ids, token_type_ids=segments)
+        batches.append((token_rows, inputs))
+    resuming = ResumingEncoder(encoder)
+
+    def represent() -> Representation:
+        return Representation(CenteredStates(_last_states(resuming, batches), positions, blocks))
+
     with editable(encoder):
-        whole = Representation(CenteredStates(_last_states(resuming, batches), positions, blocks))
+        unchanged = represent()
         for restored in restorations:
             while resuming.layer < restored.layer:
                 resuming.advance()
             resuming.ablation = restored
-            edited = Representation(
-                CenteredStates(_last_states(resuming, batches), positions, blocks)
-            )
-            for row in svcca.rows(Comparison(whole, edited)):
+            for row in svcca.rows(Comparison(unchanged, represent())):
                 headline = row["variant"] == svcca.HEADLINE
                 yield {"metric": "restored", "headline": headline, "layer": restored.layer} | row
 
 
 @torch.inference_mode()
-def _last_states(encoder: ResumingEncoder, batches) -> np.ndarray:
+def _last_states(
+    encoder: ResumingEncoder, batches: Sequence[tuple[np.ndarray, dict]]
+) -> np.ndarray:
     """Compute the last layer's states [N, d], float32, in the order of the tokens."""
-    states = np.empty((sum(at.size for at, _ in batches), encoder.config.hidden_size), np.float32)
-    for at, inputs in batches:
-        states[at] = encoder(**inputs).last_layer.cpu().numpy()
+    tokens = sum(token_rows.size for token_rows, _ in batches)
+    states = np.empty((tokens, encoder.config.hidden_size), np.float32)
+    for token_rows, inputs in batches:
+        states[token_rows] = encoder(**inputs).last_layer.cpu().numpy()
     return states
 
 
@@ -139,17 +138,18 @@ def scores(
     rows: Sequence[dict],
     tokenizer: PreTrainedTokenizerBase,
 ) -> Iterator[dict]:
-    """Yield rows of metric `restored_score`: variants are task scores, layer 0 the model as it is;
-    n counts rows."""
-    found = {0: task.predict(model, rows, tokenizer)}
-    restored = predictions(task, model, rows, tokenizer, restorations)
-    found |= {one.layer: said for one, said in restored.items()}
-    for layer, said in found.items():
-        rests = [
-            task.score([rows[i] for i in kept], [said[i] for i in kept])
-            for kept in outside(len(rows))
+    """Yield rows of metric `restored_score`: variants are task scores, layer 0 is the unchanged
+    model; n counts rows."""
+    predictions = {0: task.predict(model, rows, tokenizer)}
+    restored = predict_ablations(task, model, rows, tokenizer, restorations)
+    for restoration, answers in restored.items():
+        predictions[restoration.layer] = answers
+    for layer, answers in predictions.items():
+        without = [
+            task.score([rows[i] for i in rest], [answers[i] for i in rest])
+            for rest in outside(len(rows))
         ]
-        for name, value in task.score(rows, said).items():
+        for name, value in task.score(rows, answers).items():
             yield {
                 "metric": "restored_score",
                 "variant": name,
@@ -157,5 +157,5 @@ def scores(
                 "layer": layer,
                 "value": value,
                 "n": len(rows),
-                "jackknife": [rest.get(name, np.nan) for rest in rests],
+                "jackknife": [scores.get(name, np.nan) for scores in without],
             }

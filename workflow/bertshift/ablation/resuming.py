@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,7 @@ from bertshift.models.restore import Restored
 
 @contextmanager
 def resuming(model: nn.Module, means: Tensor | None = None) -> Iterator["ResumingEncoder"]:
-    """Give `model`, inside the block, an encoder that remembers its inputs; `means` are for the
+    """Replace the encoder of `model` inside the block by a ResumingEncoder; `means` are for the
     variant `mean`."""
     encoder = model.encoder
     with editable(encoder):
@@ -30,17 +30,18 @@ def resuming(model: nn.Module, means: Tensor | None = None) -> Iterator["Resumin
             model.encoder = encoder
 
 
-class RememberingTokenizer:
-    """Cuts the same texts into pieces once, however often they are given."""
+class CachingTokenizer:
+    """A tokenizer that encodes the same texts once."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
-        self.wrapped, self._pieces = tokenizer, {}
+        self.wrapped = tokenizer
+        self._encodings = {}
 
     def __call__(self, texts: Sequence[str], **options):
         key = (tuple(texts), tuple(options.items()))
-        if key not in self._pieces:
-            self._pieces[key] = self.wrapped(texts, **options)
-        return self._pieces[key]
+        if key not in self._encodings:
+            self._encodings[key] = self.wrapped(texts, **options)
+        return self._encodings[key]
 
     def __getattr__(self, name: str):
         return getattr(self.wrapped, name)
@@ -48,8 +49,8 @@ class RememberingTokenizer:
 
 class ResumingEncoder(nn.Module):
     """An encoder that keeps, for each batch it has read, the input of layer `layer`, and runs from
-    there on with `ablation` in force. It takes the place of an encoder under any head. `ablation`
-    concerns that layer: a head is disabled, or the layer is restored.
+    there on under `ablation`, which disables a head of that layer or restores the layer. It can
+    replace an encoder under any head.
 
     Its results are those of the encoder, which must be `editable`, but for the last bits of
     float32.
@@ -57,12 +58,14 @@ class ResumingEncoder(nn.Module):
 
     def __init__(self, encoder: PreTrainedModel, means: Tensor | None = None):
         super().__init__()
-        self.encoder, self.config, self.means = encoder, encoder.config, means
+        self.encoder = encoder
+        self.config = encoder.config
         self.family = family_of(encoder)
+        self.means = means
         self.forget()
 
     def forget(self) -> None:
-        """Forget all inputs, and go back to layer 1."""
+        """Forget all inputs, and return to layer 1."""
         self.layer = 1
         self.ablation: Ablation | Restored = NOTHING
         self._batches: dict[tuple, _Batch] = {}
@@ -70,7 +73,8 @@ class ResumingEncoder(nn.Module):
     @torch.inference_mode()
     def advance(self) -> None:
         """Move on to the next layer, with nothing disabled."""
-        self.layer, self.ablation = self.layer + 1, NOTHING
+        self.layer += 1
+        self.ablation = NOTHING
         for key, batch in self._batches.items():
             self._batches[key] = _Batch(batch.layers, self.layer, batch.unchanged)
 
@@ -87,15 +91,19 @@ class ResumingEncoder(nn.Module):
         if key not in self._batches:
             if self.layer > 1:
                 raise ValueError("new inputs after layer 1")
-            inputs = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
-            layers = Layers(self.encoder, input_ids=input_ids, **inputs)
+            layers = Layers(
+                self.encoder,
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                token_type_ids=token_type_ids,
+            )
             self._batches[key] = _Batch(layers, 1, layers.first)
         return _States(self._batches[key], self.ablation, self.means)
 
 
 class _States:
-    """The outputs that a head may ask of an encoder, computed only when it asks: BERT's pooler
-    needs [CLS] alone of the last layer."""
+    """The encoder outputs that a head may read, computed on demand: BERT's pooler needs only [CLS]
+    of the last layer."""
 
     def __init__(self, batch: "_Batch", ablation: Ablation | Restored, means: Tensor | None):
         self._batch, self._ablation, self._means = batch, ablation, means
@@ -114,41 +122,40 @@ class _States:
         return self._batch.layers.pooled(self._last(first_only=True))
 
     def _last(self, first_only: bool) -> Tensor:
-        """Compute the last layer's output, at every token or, where that saves work, at the first
-        alone."""
-        batch, ablation = self._batch, self._ablation
+        """Compute the last layer's output, at every token or, where that saves work, only at the
+        first."""
+        batch, ablation, layers = self._batch, self._ablation, self._batch.layers
         first_only &= batch.splits
-        layers, later = batch.layers, range(batch.number + 1, len(batch.layers.modules) + 1)
-        if isinstance(ablation, Restored):
-            run = partial(layers.through, ablation.module)
-            if first_only and not later:
-                return at_first_token(ablation.module, batch.hidden, layers.mask)
-            hidden = run(batch.number, batch.hidden)
+        last = len(layers.modules)
+        first_only_here = first_only and batch.number == last
+        if not isinstance(ablation, Restored):
+            tokens = slice(0, 1) if first_only_here else slice(None)
+            hidden = batch.output(ablation, self._means, tokens)
+        elif first_only_here:
+            return at_first_token(ablation.module, batch.hidden, layers.mask)
         else:
-            hidden = batch.output(
-                ablation, self._means, slice(0, 1) if first_only and not later else slice(None)
-            )
-        for number in later:
-            if first_only and number == later[-1]:
+            hidden = layers.through(ablation.module, batch.number, batch.hidden)
+        for number in range(batch.number + 1, last + 1):
+            if first_only and number == last:
                 return at_first_token(layers.modules[number - 1], hidden, layers.mask)
             hidden = layers(number, hidden)
         return hidden
 
 
-class _Known(Edit):
-    """An edit that puts a layer's known attention in the place of a computed one."""
+class _KnownContext(Edit):
+    """An edit that replaces a layer's attention by a context that is known already."""
 
     def __init__(self, context: Tensor):
-        self.found = context
+        self._context = context
 
     def known(self, layer: int) -> Tensor:
-        return self.found
+        return self._context
 
 
 @dataclass
 class _Batch:
-    """`hidden` [examples, tokens, width] goes into layer `number`. All ablations of the layer
-    share its contexts."""
+    """The input `hidden` [examples, tokens, width] of layer `number`, whose ablations all share
+    the layer's contexts."""
 
     layers: Layers
     number: int
@@ -156,15 +163,14 @@ class _Batch:
 
     @property
     def splits(self) -> bool:
-        """Whether the layer is built as BERT's, so that what follows its attention can be run
-        alone."""
+        """Whether the layer is built as BERT's, so that its part after the attention can run
+        without the attention."""
         layer = self.layers.modules[self.number - 1]
-        return hasattr(layer, "feed_forward_chunk") and hasattr(
-            getattr(layer, "attention", None), "self"
-        )
+        attention = getattr(layer, "attention", None)
+        return hasattr(layer, "feed_forward_chunk") and hasattr(attention, "self")
 
     @cached_property
-    def _unchanged(self) -> tuple[Tensor, Tensor]:
+    def _output_and_context(self) -> tuple[Tensor, Tensor]:
         record = Record("context")
         with active(record):
             output = self.layers(self.number, self.hidden)
@@ -173,17 +179,17 @@ class _Batch:
     @property
     def unchanged(self) -> Tensor:
         """The layer's output with nothing disabled."""
-        return self._unchanged[0]
+        return self._output_and_context[0]
 
     @property
     def context(self) -> Tensor:
         """The heads' output, [examples, heads, tokens, width of a head]."""
-        return self._unchanged[1]
+        return self._output_and_context[1]
 
     @cached_property
     def uniform(self) -> Tensor:
-        """The heads' output with every head disabled. Heads do not see each other, so any head's
-        part can be taken from here."""
+        """The heads' output with every head disabled. Heads are independent of each other, so this
+        has the output of each head that is disabled alone."""
         edit = _UniformContext()
         with active(edit):
             self.layers(self.number, self.hidden)
@@ -192,8 +198,8 @@ class _Batch:
     def output(
         self, ablation: Ablation, means: Tensor | None = None, tokens: slice = slice(None)
     ) -> Tensor:
-        """Compute the layer's output at these tokens with `ablation` in force. Only a layer that
-        `splits` can give a part of the tokens."""
+        """Compute the layer's output at these tokens under `ablation`. Only a layer that `splits`
+        can run on a part of the tokens."""
         if ablation == NOTHING:
             return self.unchanged[:, tokens]
         if ablation.variant == "uniform":
@@ -202,11 +208,10 @@ class _Batch:
         else:
             context = without(ablation, self.context, means)
         if self.splits:
+            layer = self.layers.modules[self.number - 1]
             flat = context[:, :, tokens].transpose(1, 2).flatten(2)
-            return _after_attention(
-                self.layers.modules[self.number - 1], flat, self.hidden[:, tokens]
-            )
-        with active(_Known(context)):
+            return _run_after_attention(layer, flat, self.hidden[:, tokens])
+        with active(_KnownContext(context)):
             return self.layers(self.number, self.hidden)
 
 
@@ -222,21 +227,19 @@ class _UniformContext(Record):
 
 def at_first_token(layer: nn.Module, hidden: Tensor, mask: Tensor | None) -> Tensor:
     """Compute the output [examples, 1, width] at the first token of a layer built as BERT's. Keys
-    and values are of all tokens, the rest is of the first."""
+    and values come from all tokens, the query from the first."""
     attention, first = layer.attention.self, hidden[:, :1]
 
-    def heads(states: Tensor) -> Tensor:
+    def split_heads(states: Tensor) -> Tensor:
         return states.unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
 
-    projected = (
-        heads(attention.query(first)),
-        heads(attention.key(hidden)),
-        heads(attention.value(hidden)),
-    )
-    own = None if mask is None else mask[:, :, :1]
-    context = F.scaled_dot_product_attention(*projected, attn_mask=own)
-    return _after_attention(layer, context.transpose(1, 2).flatten(2), first)
+    query = split_heads(attention.query(first))
+    key = split_heads(attention.key(hidden))
+    value = split_heads(attention.value(hidden))
+    first_mask = None if mask is None else mask[:, :, :1]
+    context = F.scaled_dot_product_attention(query, key, value, attn_mask=first_mask)
+    return _run_after_attention(layer, context.transpose(1, 2).flatten(2), first)
 
 
-def _after_attention(layer: nn.Module, context: Tensor, hidden: Tensor) -> Tensor:
+def _run_after_attention(layer: nn.Module, context: Tensor, hidden: Tensor) -> Tensor:
     return layer.feed_forward_chunk(layer.attention.output(context, hidden))

@@ -1,4 +1,4 @@
-"""Scores of all ablations of a model, tested against the model as it is."""
+"""Scores of all ablations of a model, tested against the unchanged model."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bertshift.ablation.predictions import predictions, under_every_ablation
+from bertshift.ablation.predictions import predict_ablations, under_every_ablation
 from bertshift.data.examples import sample
 from bertshift.data.provenance import describe_split
 from bertshift.errors import UserError
@@ -34,28 +34,31 @@ CONFIRMED = "uniform"  # the variant of the paper, which figures and claims are 
 
 class Headline(NamedTuple):
     """A task's first metric: its name in SCORES, gold [examples], and predictions [ablations,
-    examples], which for answers are already scores. `each` [ablations, examples] is the metric of
-    one example: right or wrong, F1, or the squared error."""
+    examples], which for answers are already scores. `example_scores` [ablations, examples] has the
+    metric of one example: right or wrong, F1, or the squared error."""
 
     score: str
     gold: np.ndarray
-    said: np.ndarray
-    each: np.ndarray
+    predictions: np.ndarray
+    example_scores: np.ndarray
 
     @classmethod
     def of(cls, task: Task, rows: Sequence[dict], predictions: Sequence[Sequence]) -> "Headline":
-        """Take a task's headline score from its predictions. UserError for a task whose headline
-        is no mean, F1 or correlation over examples."""
+        """Compute a task's headline from its predictions under each ablation. UserError for a task
+        whose headline is no mean, F1 or correlation over examples."""
         metric = task.metrics[0]
         match task:
             case TextClassification():
-                gold, said = task.targets(rows), np.stack(predictions)
-                return cls(
-                    metric, gold, said, (gold - said) ** 2 if task.labels is None else gold == said
-                )
+                gold = task.targets(rows)
+                predictions = np.stack(predictions)
+                if task.labels is None:
+                    example_scores = (gold - predictions) ** 2
+                else:
+                    example_scores = gold == predictions
+                return cls(metric, gold, predictions, example_scores)
             case AnswerSpans():
-                each = np.array([task.columns(rows, answers)[metric] for answers in predictions])
-                return cls("mean", np.zeros(len(rows)), each, each)
+                scores = np.array([task.columns(rows, answers)[metric] for answers in predictions])
+                return cls("mean", np.zeros(len(rows)), scores, scores)
         raise UserError(
             f"tasks.{task.name}: no test is known for {metric}; ablate models of classification,"
             " regression or spans."
@@ -75,126 +78,133 @@ def ablate(
     """Tabulate `replicate` for every run {folder: (init, seed)} of a model, on at most `max_dev`
     of `rows`.
 
-    Where these are a sample of what the task is scored on, each run's `extremes` are run again on
-    all of it, as is the model with nothing disabled; the column `sample` tells rows on a `sample`
-    from those on the `complete` set.
+    Where these are a sample of the rows that the task is scored on, each run's `extremes` are run
+    again on all of those rows, as is the model with nothing disabled; the column `sample` is
+    `sample` or `complete`.
 
     `task` is an entry of the configuration's tasks with its name. Arrays, for an NPZ, come with
     the table: `ids` of the examples; per run `init1_seed1.variant`, `.layer`, `.head` [ablations],
-    and gold, said and each of Headline; of what was run again `complete.ids`, and per run
-    `init1_seed1.complete.variant` and so on.
+    and Headline's score, gold, predictions (`.said`) and example_scores (`.each`); of the second
+    runs `complete.ids`, and per run `init1_seed1.complete.variant` and so on.
     """
-    the_task = load_task(task, sidecar)
+    loaded_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_dev"), max_dev) if size is not None]
     used = sample(rows, min(limits, default=None), task["dataset"], "dev")
     complete = sample(rows, task.get("max_dev"), task["dataset"], "dev")
-    sampled = len(used) < len(complete)
-    tables, arrays = [], {"ids": _ids(used)}
-    if sampled and confirm:
-        arrays["complete.ids"] = _ids(complete)
+    is_sample = len(used) < len(complete)
+    tables, arrays = [], {"ids": _example_ids(used)}
+    if is_sample and confirm:
+        arrays["complete.ids"] = _example_ids(complete)
     for folder, (init, seed) in runs.items():
-        run = {"model": model, "task": the_task.name, "init": init, "seed": seed}
-        loaded, tokenizer = (
-            load_task_model(Path(folder)).to(best_device()),
-            load_tokenizer(Path(folder)),
-        )
-        said = under_every_ablation(the_task, loaded, used, tokenizer, variants)
-        headline = Headline.of(the_task, used, list(said.values()))
-        table = replicate(the_task, used, said, headline)
-        tables.append(table.assign(sample="sample" if sampled else "complete", **run))
-        arrays |= _arrays(f"init{init}_seed{seed}", said, headline)
-        if chosen := extremes(table, confirm) if sampled else []:
-            again = predictions(the_task, loaded, complete, tokenizer, [NOTHING, *chosen])
-            headline = Headline.of(the_task, complete, list(again.values()))
-            others = table["layer"].max() * table["head"].max() - len(chosen)
-            tables.append(
-                tested(the_task, complete, again, headline, others).assign(
-                    sample="complete", **run
-                )
+        keys = {"model": model, "task": loaded_task.name, "init": init, "seed": seed}
+        loaded_model = load_task_model(Path(folder)).to(best_device())
+        tokenizer = load_tokenizer(Path(folder))
+        predictions = under_every_ablation(loaded_task, loaded_model, used, tokenizer, variants)
+        headline = Headline.of(loaded_task, used, list(predictions.values()))
+        table = replicate(loaded_task, used, predictions, headline)
+        tables.append(table.assign(sample="sample" if is_sample else "complete", **keys))
+        arrays |= _name_arrays(f"init{init}_seed{seed}", predictions, headline)
+        confirmed = extremes(table, confirm) if is_sample else []
+        if confirmed:
+            predictions = predict_ablations(
+                loaded_task, loaded_model, complete, tokenizer, [NOTHING, *confirmed]
             )
-            arrays |= _arrays(f"init{init}_seed{seed}.complete", again, headline)
+            headline = Headline.of(loaded_task, complete, list(predictions.values()))
+            others = table["layer"].max() * table["head"].max() - len(confirmed)
+            table = compare_ablations(loaded_task, complete, predictions, headline, others)
+            tables.append(table.assign(sample="complete", **keys))
+            arrays |= _name_arrays(f"init{init}_seed{seed}.complete", predictions, headline)
     return pd.concat(tables, ignore_index=True), arrays
 
 
-def _ids(rows: Sequence[dict]) -> np.ndarray:
+def _example_ids(rows: Sequence[dict]) -> np.ndarray:
     return np.array([str(row["id"]) for row in rows])
 
 
-def _arrays(name: str, ablations: Iterable[Ablation], headline: Headline) -> dict[str, np.ndarray]:
-    found = {key: [getattr(one, key) for one in ablations] for key in ("variant", "layer", "head")}
-    return {
-        f"{name}.{key}": np.array(value) for key, value in (found | headline._asdict()).items()
+def _name_arrays(
+    prefix: str, ablations: Iterable[Ablation], headline: Headline
+) -> dict[str, np.ndarray]:
+    arrays = {
+        "variant": [ablation.variant for ablation in ablations],
+        "layer": [ablation.layer for ablation in ablations],
+        "head": [ablation.head for ablation in ablations],
+        "score": headline.score,
+        "gold": headline.gold,
+        "said": headline.predictions,
+        "each": headline.example_scores,
     }
+    return {f"{prefix}.{name}": np.array(values) for name, values in arrays.items()}
 
 
 def extremes(table: pd.DataFrame, confirm: int) -> list[Ablation]:
-    """List by layer the `confirm` heads of the best headline score in variant CONFIRMED and as
-    many of the worst."""
+    """List by layer the `confirm` heads with the best headline score in variant CONFIRMED and as
+    many with the worst."""
     heads = table[(table["metric"] == "ablation") & table["headline"] & (table["head"] > 0)]
     heads = heads[heads["variant"] == CONFIRMED].sort_values("delta", kind="stable")
     ends = pd.concat([heads.head(confirm), heads.tail(confirm)])
-    places = {*zip(ends["layer"], ends["head"], strict=True)}
-    return [Ablation(CONFIRMED, layer, head) for layer, head in sorted(places)]
+    positions = set(zip(ends["layer"], ends["head"], strict=True))
+    return [Ablation(CONFIRMED, layer, head) for layer, head in sorted(positions)]
 
 
 def replicate(
     task: Task, rows: Sequence[dict], predictions: Mapping[Ablation, Sequence], headline: Headline
 ) -> pd.DataFrame:
-    """Tabulate metric `ablation` as in `tested`, and for each variant one row of
-    `ablation_split_half`. This row has the layer and head of the largest gain. Its delta is the
-    gain of a head chosen on one half of the examples and scored on the other, mean and sd over
-    splits. Its value is delta plus the score of the model as it is.
+    """Tabulate metric `ablation` as `compare_ablations` does, and for each variant one row of
+    `ablation_split_half`.
+
+    This row has the layer and head of the largest gain. Its delta is the gain of a head selected
+    on one half of the examples and scored on the other, mean and sd over splits. Its value is
+    delta plus the score of the unchanged model.
     """
-    table = tested(task, rows, predictions, headline)
-    base, best = table.loc[0, "value"], []
-    for _, group in table[table["headline"] & (table["head"] > 0)].groupby("variant", sort=False):
+    table = compare_ablations(task, rows, predictions, headline)
+    base = table.loc[0, "value"]
+    heads = table[table["headline"] & (table["head"] > 0)]
+    best = []
+    for _, group in heads.groupby("variant", sort=False):
         gains = split_half(
             SCORES[headline.score],
             headline.gold,
-            headline.said[0],
-            headline.said[group["number"]],
+            headline.predictions[0],
+            headline.predictions[group["number"]],
             task.dataset,
         )
-        best.append(
-            group.loc[group["delta"].idxmax()].to_dict()
-            | {
-                "metric": "ablation_split_half",
-                "value": base + gains.mean(),
-                "delta": gains.mean(),
-                "sd": gains.std(),
-                "n": len(rows) // 2,
-                "p": np.nan,
-                "q": np.nan,
-            }
-            | dict.fromkeys(JACKKNIFE_COLUMNS, np.nan)
-        )
+        row = group.loc[group["delta"].idxmax()].to_dict()
+        row |= {
+            "metric": "ablation_split_half",
+            "value": base + gains.mean(),
+            "delta": gains.mean(),
+            "sd": gains.std(),
+            "n": len(rows) // 2,
+        }
+        row |= dict.fromkeys(["p", "q", *JACKKNIFE_COLUMNS], np.nan)
+        best.append(row)
     return pd.concat([table, pd.DataFrame(best)], ignore_index=True)
 
 
-def tested(
+def compare_ablations(
     task: Task,
     rows: Sequence[dict],
     predictions: Mapping[Ablation, Sequence],
     headline: Headline,
     others: int = 0,
 ) -> pd.DataFrame:
-    """Test the model under each ablation against the model as it is, one row for each ablation and
-    score.
+    """Test the model under each ablation against the unchanged model, one row for each ablation
+    and score.
 
-    `layer` 0 is the model as it is, `head` 0 a whole layer, `number` the ablation's place in
-    `predictions`. Every row has value and delta (to the model as it is). Rows of the headline also
-    have p of "no difference" (exact McNemar where an example is right or wrong, else a paired
+    `layer` 0 is the unchanged model, `head` 0 a whole layer, `number` the ablation's position in
+    `predictions`. Every row has value and delta (to the unchanged model). Rows of the headline
+    also have p of "no difference" (exact McNemar where an example is right or wrong, else a paired
     bootstrap), q (Benjamini-Hochberg over all heads, or over all layers, of one variant) and
     values without each block of examples (`blocks.JACKKNIFE_COLUMNS`). `others` counts further
-    heads from which these were chosen; for q, their p is taken as 1, the most it can be.
+    heads from which these were selected; for q, their p is taken as 1, the most it can be.
     """
-    scores = [task.score(rows, said) for said in predictions.values()]
+    scores = [task.score(rows, answers) for answers in predictions.values()]
     table = pd.DataFrame(
         {
             "metric": "ablation",
-            "variant": one.variant,
-            "layer": one.layer,
-            "head": one.head,
+            "variant": ablation.variant,
+            "layer": ablation.layer,
+            "head": ablation.head,
             "score": name,
             "headline": name == task.metrics[0],
             "value": score[name],
@@ -205,39 +215,40 @@ def tested(
             "n": len(rows),
             "number": number,
         }
-        for number, (one, score) in enumerate(zip(predictions, scores, strict=True))
+        for number, (ablation, score) in enumerate(zip(predictions, scores, strict=True))
         for name in task.metrics
     )
-    without = in_columns(without_blocks(headline)).iloc[table["number"]].reset_index(drop=True)
-    table = pd.concat([table, without.where(table["headline"])], axis=1)
+    without = in_columns(score_without_blocks(headline)).iloc[table["number"]]
+    without = without.reset_index(drop=True).where(table["headline"])
+    table = pd.concat([table, without], axis=1)
     disabled = table[table["headline"] & (table["layer"] > 0)]
     for _, group in disabled.groupby(["variant", disabled["head"] == 0], sort=False):
         p = p_values(task.metrics[0], headline, group["number"], task.dataset)
+        q = benjamini_hochberg(np.append(p, np.ones(others)))
         table.loc[group.index, "p"] = p
-        table.loc[group.index, "q"] = benjamini_hochberg(np.append(p, np.ones(others)))[: len(p)]
+        table.loc[group.index, "q"] = q[: len(p)]
     return table
 
 
-def without_blocks(headline: Headline) -> np.ndarray:
+def score_without_blocks(headline: Headline) -> np.ndarray:
     """Score the examples outside each block: [ablations, blocks]."""
-    found = [
-        SCORES[headline.score].of(headline.gold[kept], headline.said[:, kept])(
-            np.ones((1, len(kept)))
-        )[0]
-        for kept in outside(len(headline.gold))
-    ]
-    return np.reshape(found, (len(found), len(headline.said))).T
+    rests = outside(len(headline.gold))
+    scores = np.empty((len(headline.predictions), len(rests)))
+    for block, rest in enumerate(rests):
+        score = SCORES[headline.score].of(headline.gold[rest], headline.predictions[:, rest])
+        scores[:, block] = score(np.ones((1, len(rest))))[0]
+    return scores
 
 
 def p_values(metric: str, headline: Headline, numbers: Sequence[int], dataset: str) -> np.ndarray:
-    """Test the ablations with these numbers against the model as it is. All replicates of a model
+    """Test the ablations with these numbers against the unchanged model. All replicates of a model
     are tested on the same samples of the examples."""
     if metric in RIGHT_OR_WRONG:
-        right = headline.each.astype(bool)
+        right = headline.example_scores.astype(bool)
         return mcnemar(right[0], right[numbers])
-    return paired_bootstrap(
-        SCORES[headline.score], headline.gold, headline.said[0], headline.said[numbers], dataset
-    )
+    predictions = headline.predictions
+    score = SCORES[headline.score]
+    return paired_bootstrap(score, headline.gold, predictions[0], predictions[numbers], dataset)
 
 
 def with_provenance(
@@ -246,8 +257,8 @@ def with_provenance(
     sidecar: Mapping,
     outcomes: Mapping[tuple[int, int], Mapping],
 ) -> pd.DataFrame:
-    """Add to the table what its numbers were made from, and `failed`: whether the run had not
-    learned its task.
+    """Add to the table the columns that say where its numbers come from, and `failed`: whether the
+    run had not learned its task.
 
     `outcomes` are the scores.json of all runs {(init, seed): outcome}.
     """

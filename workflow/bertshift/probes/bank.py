@@ -9,9 +9,9 @@ spans of a target:
     y = LayerNorm(tanh([s1; s2] A + a))           dropout
     logits = y C + c                      [T, C]
 
-A gather of hidden states, a batch's indices and each kernel's overhead then serve K probes: those
-of several variants, seeds and labellings. Nothing else is shared: what a probe becomes does not
-depend on the others in its bank.
+K probes, of several variants, seeds and labellings, share the gather of hidden states, a batch's
+indices and each kernel's overhead. They share nothing else: the result for a probe does not depend
+on the other probes of its bank.
 """
 
 import math
@@ -33,7 +33,7 @@ from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
 PROGRESS_SECONDS = 5
-# Records of a forward pass that keeps nothing for a backward pass, in training batches.
+# Training batches in one batch of an evaluation, which keeps nothing for a backward pass.
 EVALUATED_AT_ONCE = 4
 # Minimum improvement for the learning-rate scheduler.
 PLATEAU = 1e-4
@@ -62,7 +62,8 @@ class Features:
     ):
         self._tokens = np.unique(tokens)
         depth = activations.layers + 1
-        shape = (depth + (word_vectors is not None), len(self._tokens), activations.width)
+        rows = depth if word_vectors is None else depth + 1
+        shape = (rows, len(self._tokens), activations.width)
         values = np.empty(shape, activations.hidden(0).dtype)
         for layer in range(depth):
             values[layer] = activations.hidden(layer)[self._tokens]
@@ -94,29 +95,30 @@ class Examples:
         return np.unique(self.spans.record)
 
     def batch(self, records: np.ndarray) -> "Batch":
-        found = self.spans.batch(records)
-        sizes = np.diff(np.append(found.bags, len(found.members)))
-        span = np.repeat(np.arange(len(sizes)), sizes)
-        own = [tokens for tokens in found.sides if tokens is not None]
+        """Make the batch of these records, in this order."""
+        spans = self.spans.batch(records)
+        sizes = np.diff(np.append(spans.bags, len(spans.members)))
         indices = [
-            self.features.rows(found.tokens),
-            found.targets,
-            span,
-            found.members,
-            found.bags,
-            *own,
+            self.features.rows(spans.tokens),
+            spans.targets,
+            np.repeat(np.arange(len(sizes)), sizes),
+            spans.members,
+            spans.bags,
+            *(tokens for tokens in spans.sides if tokens is not None),
         ]
-        # One copy to the device for all of them.
+        # All indices move to the device in one copy.
         flat = torch.from_numpy(np.concatenate(indices)).to(best_device())
-        rows, targets, span, members, bags, *own = flat.split([len(each) for each in indices])
-        return Batch(found.record, rows, targets, span, members, bags, own or [None])
+        rows, targets, span, members, bags, *sides = flat.split(list(map(len, indices)))
+        return Batch(spans.record, rows, targets, span, members, bags, sides or [None])
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of records, with the members of SpanBatch. record [T] is where numpy is, all else on
-    the probes' device: rows [n] of Features, targets [T], and span [M], that of each of the
-    members."""
+    """A batch of records, with the members of SpanBatch.
+
+    record [T] is a numpy array. The tensors are on the probes' device: rows [n] of Features,
+    targets [T], and span [M], the span of each member.
+    """
 
     record: np.ndarray
     rows: Tensor
@@ -129,11 +131,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Objective:
-    """The loss that probes minimise, and the score they are chosen by; all for logits and gold
-    labels (0. or 1.) [K, T, C].
+    """The loss that probes minimise, and the score that selects their best weights.
 
-    loss: -> [K], a mean over targets; statistics: -> [K, T, m], to be summed over targets; score:
-    sums [K, m] -> [K], higher is better.
+    loss and statistics take logits and gold labels (0. or 1.), both [K, T, C]. loss: -> [K], a
+    mean over targets; statistics: -> [K, T, m], to be summed over targets; score: sums [K, m] ->
+    [K], higher is better.
     """
 
     loss: Callable[[Tensor, Tensor], Tensor]
@@ -144,8 +146,8 @@ class Objective:
 def shapes(
     layers: int, width_in: int, width: int, spans: int, labels: int
 ) -> dict[str, tuple[int, ...]]:
-    """Name one probe's weights with their shapes; the bias of the pooling's scores would cancel in
-    their softmax."""
+    """Name one probe's weights with their shapes. The attention scores have no bias: it would
+    cancel in their softmax."""
     return {
         "mix": (layers,),
         "scale": (1,),
@@ -168,29 +170,30 @@ def initial(layout: dict[str, tuple[int, ...]], seed: int) -> Tensor:
     constant = {"mix": 0.0, "scale": 1.0, "gain": 1.0, "shift": 0.0}
     spans, width_in, width = layout["project"]
     fan_in = {"project": width_in, "attend": width, "hidden": spans * width, "output": width}
-    parts = []
+    weights = []
     for name, shape in layout.items():
         if name in constant:
-            parts.append(torch.full(shape, constant[name]))
+            weight = torch.full(shape, constant[name])
         else:
             bound = 1 / math.sqrt(fan_in[name.removesuffix("_bias")])
-            parts.append(torch.empty(shape).uniform_(-bound, bound, generator=generator))
-    return torch.cat([part.flatten() for part in parts])
+            weight = torch.empty(shape).uniform_(-bound, bound, generator=generator)
+        weights.append(weight.flatten())
+    return torch.cat(weights)
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Probes `numbers` of a bank, and what a step asks of them, on the probes' device.
+class Subset:
+    """Probes `numbers` of a bank, with tensors on the probes' device that a step needs.
 
-    index [k]: the numbers; rank [k, 1]: 0 .. k - 1; outside [k, layers]: layers that a probe does
-    not mix; mixes [k, 1]: whether it mixes more than one; labelling [k, 1]; seed [k]: a row of the
-    bank's seeds.
+    index [k]: the numbers; rank [k, 1]: 0 .. k - 1; unmixed [k, layers]: layers that a probe does
+    not mix; mixes [k, 1]: whether it mixes more than one; labelling [k, 1]; seed [k]: the position
+    of the probe's seed among the bank's seeds.
     """
 
     numbers: list[int]
     index: Tensor
     rank: Tensor
-    outside: Tensor
+    unmixed: Tensor
     mixes: Tensor
     labelling: Tensor
     seed: Tensor
@@ -203,74 +206,81 @@ class Bank:
         self, probes: Sequence[Probe], examples: Examples, settings: ProbeSettings, name: str
     ):
         layers, _, width_in = examples.features.values.shape
-        self.probes, self.settings, self.name = list(probes), settings, name
-        self.layout = shapes(
-            layers, width_in, settings.width, examples.spans.sides, examples.labels.shape[2]
-        )
+        labels = examples.labels.shape[2]
+        self.probes = list(probes)
+        self.settings = settings
+        self.name = name
+        self.layout = shapes(layers, width_in, settings.width, examples.spans.sides, labels)
         self.seeds = sorted({probe.seed for probe in probes})
         self._layers = layers
         self._sizes = [math.prod(shape) for shape in self.layout.values()]
 
     def initial(self) -> list[Tensor]:
+        """Draw the weights of every probe before its first step."""
         return [
             initial(self.layout, seed_from(self.name, "weights", probe.seed)).to(best_device())
             for probe in self.probes
         ]
 
-    def chosen(self, numbers: Sequence[int]) -> Chosen:
-        probes, device = [self.probes[number] for number in numbers], best_device()
-        outside = torch.ones(len(probes), self._layers, dtype=torch.bool)
-        for own, probe in zip(outside, probes, strict=True):
-            own[list(probe.layers)] = False
-        mixes = [[len(probe.layers) > 1] for probe in probes]
-        return Chosen(
-            list(numbers),
-            torch.tensor(list(numbers), device=device),
-            torch.arange(len(probes), device=device)[:, None],
-            outside.to(device),
-            torch.tensor(mixes, device=device),
-            torch.tensor([[probe.labelling] for probe in probes], device=device),
-            torch.tensor([self.seeds.index(probe.seed) for probe in probes], device=device),
+    def subset(self, numbers: Sequence[int]) -> Subset:
+        """Select the probes with these numbers."""
+        probes = [self.probes[number] for number in numbers]
+        device = best_device()
+        unmixed = torch.ones(len(probes), self._layers, dtype=torch.bool)
+        for row, probe in enumerate(probes):
+            unmixed[row, list(probe.layers)] = False
+        return Subset(
+            numbers=list(numbers),
+            index=torch.tensor(list(numbers), device=device),
+            rank=torch.arange(len(probes), device=device)[:, None],
+            unmixed=unmixed.to(device),
+            mixes=torch.tensor([[len(probe.layers) > 1] for probe in probes], device=device),
+            labelling=torch.tensor([[probe.labelling] for probe in probes], device=device),
+            seed=torch.tensor([self.seeds.index(probe.seed) for probe in probes], device=device),
         )
 
-    def gold(self, which: Chosen, examples: Examples, batch: Batch) -> Tensor:
+    def gold(self, subset: Subset, examples: Examples, batch: Batch) -> Tensor:
         """Look up the labels that these probes should give, [k, T, C] 0. or 1."""
-        return examples.labels[which.labelling, batch.targets].float()
+        return examples.labels[subset.labelling, batch.targets].float()
 
     def logits(
         self,
         weights: Tensor,
-        which: Chosen,
+        subset: Subset,
         examples: Examples,
         batch: Batch,
-        drop: "Dropout | None" = None,
+        dropout: "Dropout | None" = None,
     ) -> Tensor:
         """Compute the logits of these probes: weights [k, P] -> [k, T, C]."""
-        values = weights.split(self._sizes, dim=1)
-        w = {name: v.view(-1, *shape) for (name, shape), v in zip(self.layout.items(), values)}
-        mix = w["mix"].masked_fill(which.outside, -math.inf).softmax(1)
-        # A single layer is taken as it is: only a mix has a scale.
-        mix = mix * torch.where(which.mixes, w["scale"], 1.0)
+        w = {}
+        for (name, shape), flat in zip(self.layout.items(), weights.split(self._sizes, dim=1)):
+            w[name] = flat.view(-1, *shape)
+        mix = w["mix"].masked_fill(subset.unmixed, -math.inf).softmax(1)
+        # Only a mix has a scale; a single layer enters unscaled.
+        mix = mix * torch.where(subset.mixes, w["scale"], 1.0)
         states = examples.features.take(batch.rows)
         x = (mix @ states.flatten(1)).view(-1, *states.shape[1:])
-        if drop:
-            x = drop.input(x, which)
+        if dropout:
+            x = dropout.input(x, subset)
+        project = w["project"].unbind(1)
+        bias = w["project_bias"].unbind(1)
+        attend = w["attend"].unbind(1)
         z, scores = [], []
-        per_side = (w[name].unbind(1) for name in ("project", "project_bias", "attend"))
-        for tokens, project, bias, attend in zip(batch.sides, *per_side, strict=True):
-            own = x if tokens is None else x.index_select(1, tokens)
-            z.append(torch.baddbmm(bias[:, None], own, project))
-            scores.append(torch.bmm(z[-1], attend))
-        # The spans of a target side by side.
-        pooled = pool(torch.cat(z, 1), torch.cat(scores, 1)[..., 0], batch, which.rank)
+        for side, tokens in enumerate(batch.sides):
+            x_side = x if tokens is None else x.index_select(1, tokens)
+            z_side = torch.baddbmm(bias[side][:, None], x_side, project[side])
+            z.append(z_side)
+            scores.append(torch.bmm(z_side, attend[side]))
+        attention = torch.cat(scores, 1)[..., 0]
+        pooled = pool(torch.cat(z, 1), attention, batch, subset.rank)
         hidden = w["hidden"].flatten(1, 2)
-        h = torch.baddbmm(
-            w["hidden_bias"][:, None], pooled.view(len(weights), -1, hidden.shape[1]), hidden
-        )
+        # The spans of a target are concatenated.
+        pooled = pooled.view(len(weights), -1, hidden.shape[1])
+        h = torch.baddbmm(w["hidden_bias"][:, None], pooled, hidden)
         h = F.layer_norm(h.tanh(), h.shape[-1:])
         h = torch.addcmul(w["shift"][:, None], h, w["gain"][:, None])
-        if drop:
-            h = drop.hidden(h, which)
+        if dropout:
+            h = dropout.hidden(h, subset)
         return torch.baddbmm(w["output_bias"][:, None], h, w["output"])
 
 
@@ -284,19 +294,21 @@ def pool(z: Tensor, scores: Tensor, batch: Batch, rank: Tensor) -> Tensor:
     largest.scatter_reduce_(1, batch.span.expand(k, -1), scores.detach(), "amax")
     powers = (scores - largest.index_select(1, batch.span)).exp()
     sums = powers.new_zeros(k, spans).index_add(1, batch.span, powers)
-    # One table of all probes' tokens: no [k, members, w] array comes to be.
-    return F.embedding_bag(
+    softmax = powers / sums.index_select(1, batch.span)
+    # The tokens of all probes are one embedding table, which avoids an array [k, members, w].
+    pooled = F.embedding_bag(
         (batch.members + rank * n).flatten(),
         z.reshape(k * n, width),
         (batch.bags + rank * members).flatten(),
         mode="sum",
-        per_sample_weights=(powers / sums.index_select(1, batch.span)).flatten(),
-    ).view(k, spans, width)
+        per_sample_weights=softmax.flatten(),
+    )
+    return pooled.view(k, spans, width)
 
 
 class Dropout:
-    """Masks that depend on a probe's seed and the step alone, so that probes of one seed share
-    them."""
+    """Dropout masks that depend only on a probe's seed and the step, so that probes of one seed
+    share them."""
 
     def __init__(self, bank: Bank):
         self._settings = bank.settings
@@ -305,20 +317,22 @@ class Dropout:
             for seed in bank.seeds
         ]
 
-    def input(self, x: Tensor, which: Chosen) -> Tensor:
-        return self._apply(x, which, self._settings.input_dropout)
+    def input(self, x: Tensor, subset: Subset) -> Tensor:
+        return self._apply(x, subset, self._settings.input_dropout)
 
-    def hidden(self, h: Tensor, which: Chosen) -> Tensor:
-        return self._apply(h, which, self._settings.hidden_dropout)
+    def hidden(self, h: Tensor, subset: Subset) -> Tensor:
+        return self._apply(h, subset, self._settings.hidden_dropout)
 
-    def _apply(self, x: Tensor, which: Chosen, rate: float) -> Tensor:
+    def _apply(self, x: Tensor, subset: Subset, rate: float) -> Tensor:
         if not rate:
             return x
         masks = x.new_empty(len(self._generators), *x.shape[1:])
         for mask, generator in zip(masks, self._generators):
             mask.bernoulli_(1 - rate, generator=generator)
         masks.div_(1 - rate)
-        return x * (masks if len(masks) == 1 else masks[which.seed])
+        if len(masks) > 1:
+            masks = masks[subset.seed]
+        return x * masks
 
 
 @dataclass
@@ -334,52 +348,58 @@ class Progress:
     def __post_init__(self):
         self.best = self.weights.clone()
         self.rate = self.settings.learning_rate
-        self._level, self._flat = -math.inf, 0
+        self._plateau_score = -math.inf
+        self._plateau_length = 0
 
     def validated(self, score: float, step: int) -> bool:
-        """Take note of a development score, and say whether to go on."""
-        self._flat += 1
-        if score > self._level + PLATEAU:
-            self._level, self._flat = score, 0
-        elif self._flat > self.settings.decay_patience:
-            self.rate, self._flat = self.rate * self.settings.decay, 0
+        """Record a development score, and return whether training goes on."""
+        settings = self.settings
+        self._plateau_length += 1
+        if score > self._plateau_score + PLATEAU:
+            self._plateau_score = score
+            self._plateau_length = 0
+        elif self._plateau_length > settings.decay_patience:
+            self.rate *= settings.decay
+            self._plateau_length = 0
         self.waited += 1
         if score > self.score:
-            self.score, self.steps, self.waited = score, step, 0
+            self.score = score
+            self.steps = step
+            self.waited = 0
             self.best.copy_(self.weights)
-        return (
-            self.waited < self.settings.patience and self.rate >= self.settings.min_learning_rate
-        )
+        return self.waited < settings.patience and self.rate >= settings.min_learning_rate
 
 
 class Optimizer:
-    """Adam with AMSGrad for all probes of a bank, whose learning rates differ: one call for those
-    that share one."""
+    """Adam with AMSGrad for all probes of a bank, with one parameter group for each learning
+    rate."""
 
     def __init__(self, probes: Sequence[Progress]):
-        self._adam = torch.optim.Adam([one.weights for one in probes], amsgrad=True, fused=True)
-        self.take(probes)
+        weights = [probe.weights for probe in probes]
+        self._adam = torch.optim.Adam(weights, amsgrad=True, fused=True)
+        self.set_probes(probes)
 
-    def take(self, probes: Sequence[Progress]) -> None:
-        """Train these probes from now on, at the rates that they have now."""
-        options, self._probes = self._adam.param_groups[0], list(probes)
-        self._adam.param_groups = [
-            options | {"lr": rate, "params": [one.weights for one in probes if one.rate == rate]}
-            for rate in sorted({one.rate for one in probes})
-        ]
+    def set_probes(self, probes: Sequence[Progress]) -> None:
+        """Train only these probes from now on, at their present learning rates."""
+        self._probes = list(probes)
+        options = self._adam.param_groups[0]
+        groups = []
+        for rate in sorted({probe.rate for probe in probes}):
+            weights = [probe.weights for probe in probes if probe.rate == rate]
+            groups.append(options | {"lr": rate, "params": weights})
+        self._adam.param_groups = groups
 
     def step(self, gradients: Tensor) -> None:
         """Update the probes' weights by gradients [k, P]."""
-        for one, gradient in zip(self._probes, gradients, strict=True):
-            one.weights.grad = gradient
+        for probe, gradient in zip(self._probes, gradients, strict=True):
+            probe.weights.grad = gradient
         self._adam.step()
 
 
 def train(
     bank: Bank, examples: Examples, records: np.ndarray, dev: Examples, objective: Objective
 ) -> list[Progress]:
-    """Train all probes of a bank on `records` of `examples`; choose their weights on the first
-    records of `dev`.
+    """Train all probes of a bank on `records` of `examples`; select their best weights on `dev`.
 
     Adam with AMSGrad, gradients clipped probe by probe. The order of records depends on the bank's
     name alone.
@@ -387,46 +407,49 @@ def train(
     settings = bank.settings
     all_weights = torch.stack(bank.initial())
     probes = [Progress(weights, settings) for weights in all_weights]
-    which, optimizer = bank.chosen(range(len(probes))), Optimizer(probes)
-    drop, stream = (
-        Dropout(bank),
-        _batches(records, settings.batch_records, seed_from(bank.name, "order")),
-    )
-    held_out, shown = dev.records, time.monotonic()
+    optimizer = Optimizer(probes)
+    dropout = Dropout(bank)
+    subset = bank.subset(range(len(probes)))
+    batches = _shuffled_batches(records, settings.batch_records, seed_from(bank.name, "order"))
+    dev_records = dev.records
+    last_print = time.monotonic()
     for step in range(1, settings.max_steps + 1):
-        batch = examples.batch(next(stream))
-        weights = _rows(all_weights, which).detach().requires_grad_()
-        logits = bank.logits(weights, which, examples, batch, drop)
-        objective.loss(logits, bank.gold(which, examples, batch)).sum().backward()
+        batch = examples.batch(next(batches))
+        weights = _select_rows(all_weights, subset).detach().requires_grad_()
+        logits = bank.logits(weights, subset, examples, batch, dropout)
+        objective.loss(logits, bank.gold(subset, examples, batch)).sum().backward()
         norms = weights.grad.norm(dim=1, keepdim=True)
-        optimizer.step(weights.grad * (settings.max_grad_norm / (norms + 1e-6)).clamp(max=1))
+        clip = (settings.max_grad_norm / (norms + 1e-6)).clamp(max=1)
+        optimizer.step(weights.grad * clip)
         if step % settings.validate_every == 0 or step == settings.max_steps:
-            sums = evaluate(
-                bank, _rows(all_weights, which), which, dev, held_out, objective.statistics
-            )
+            weights = _select_rows(all_weights, subset)
+            sums = evaluate(bank, weights, subset, dev, dev_records, objective.statistics)
             scores = objective.score(sums[:, 0]).tolist()
             active = [
-                n for n, score in zip(which.numbers, scores) if probes[n].validated(score, step)
+                number
+                for number, score in zip(subset.numbers, scores)
+                if probes[number].validated(score, step)
             ]
             if not active:
                 break
-            which = bank.chosen(active)
-            optimizer.take([probes[number] for number in active])
-        if time.monotonic() - shown > PROGRESS_SECONDS:
-            shown = time.monotonic()
+            subset = bank.subset(active)
+            optimizer.set_probes([probes[number] for number in active])
+        if time.monotonic() - last_print > PROGRESS_SECONDS:
+            last_print = time.monotonic()
             print(
-                f"{bank.name}: step {step}, {len(which.numbers)} probes",
+                f"{bank.name}: step {step}, {len(subset.numbers)} probes",
                 file=sys.stderr,
                 flush=True,
             )
     return probes
 
 
-def _rows(weights: Tensor, which: Chosen) -> Tensor:
-    return weights if len(which.numbers) == len(weights) else weights[which.index]
+def _select_rows(weights: Tensor, subset: Subset) -> Tensor:
+    return weights if len(subset.numbers) == len(weights) else weights[subset.index]
 
 
-def _batches(records: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
+def _shuffled_batches(records: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield batches without end, from a new order of all records each time they are through."""
     rng = np.random.default_rng(seed)
     while True:
         order = rng.permutation(records)
@@ -438,31 +461,33 @@ def _batches(records: np.ndarray, size: int, seed: int) -> Iterator[np.ndarray]:
 def evaluate(
     bank: Bank,
     weights: Tensor,
-    which: Chosen,
+    subset: Subset,
     examples: Examples,
     records: np.ndarray,
     statistics: Callable[[Tensor, Tensor], Tensor],
     group: np.ndarray | None = None,
 ) -> Tensor:
-    """Sum `statistics` over the targets of `records`, for each value of `group` [R] (all in one
-    without it).
+    """Sum `statistics` over the targets of `records`, for each value of `group` [R], or over all
+    of them.
 
-    weights [k, P] of the probes `which` -> [k, groups, m] float64.
+    weights [k, P] of the probes `subset` -> [k, groups, m] float64.
     """
-    groups = 1 if group is None else int(group.max()) + 1
-    sums, size = None, EVALUATED_AT_ONCE * bank.settings.batch_records
-
-    def computed(members: np.ndarray) -> tuple[np.ndarray, Tensor]:
-        batch = examples.batch(members)
-        found = statistics(
-            bank.logits(weights, which, examples, batch), bank.gold(which, examples, batch)
-        )
-        where = np.zeros(len(batch.record), np.int64) if group is None else group[batch.record]
-        return where, found.double()
-
+    if group is None:
+        group = np.zeros(len(examples.spans.sentence), np.int64)
+    groups = int(group.max()) + 1
+    size = EVALUATED_AT_ONCE * bank.settings.batch_records
     batches = (records[first : first + size] for first in range(0, len(records), size))
-    for _, (where, found) in in_parts(batches, computed, bank.name):
+
+    def compute(members: np.ndarray) -> tuple[np.ndarray, Tensor]:
+        batch = examples.batch(members)
+        logits = bank.logits(weights, subset, examples, batch)
+        values = statistics(logits, bank.gold(subset, examples, batch))
+        return batch.record, values.double()
+
+    sums = None
+    for _, (record, values) in in_parts(batches, compute, bank.name):
         if sums is None:
-            sums = found.new_zeros(len(which.numbers), groups, found.shape[2])
-        sums.index_add_(1, torch.from_numpy(where).to(found.device), found)
+            sums = values.new_zeros(len(subset.numbers), groups, values.shape[2])
+        target_group = torch.from_numpy(group[record]).to(values.device)
+        sums.index_add_(1, target_group, values)
     return sums

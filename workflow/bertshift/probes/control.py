@@ -17,18 +17,17 @@ def control_labels(
     `task` and `seed` alone.
 
     phrases [T]: the words of a target's spans; train_labels [T', C]: the task's own labels in
-    training, whose sets are drawn with the frequencies that they have there. Words count as equal
-    whatever their case, because an uncased encoder cannot tell.
+    training. Label sets are drawn with their frequencies in training. Case is ignored, because an
+    uncased encoder cannot see it.
     """
-    known = Counter(map(bytes, train_labels))
-    sets = sorted(known)
-    bounds = np.cumsum([known[each] for each in sets]) / len(train_labels)
+    counts = Counter(map(bytes, train_labels))
+    label_sets = sorted(counts)
+    bounds = np.cumsum([counts[labels] for labels in label_sets]) / len(train_labels)
     drawn = {}
     for phrase in phrases:
         if phrase not in drawn:
             words = (" ".join(span).casefold() for span in phrase)
             share = seed_from("control task", task, seed, *words) / 2**32
-            drawn[phrase] = sets[np.searchsorted(bounds, share, side="right")]
-    return np.frombuffer(b"".join(drawn[phrase] for phrase in phrases), bool).reshape(
-        len(phrases), -1
-    )
+            drawn[phrase] = label_sets[np.searchsorted(bounds, share, side="right")]
+    flat = b"".join(drawn[phrase] for phrase in phrases)
+    return np.frombuffer(flat, bool).reshape(len(phrases), -1)

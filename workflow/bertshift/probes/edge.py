@@ -1,11 +1,11 @@
-"""Edge probing (Tenney et al. 2019; Merchant et al. 2020, section 4.1, Table 1): what can be read
-off span vectors."""
+"""Edge probing (Tenney et al. 2019; Merchant et al. 2020, section 4.1, Table 1): the labels that a
+probe can predict from span vectors."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +59,7 @@ COLUMNS = [
 
 
 def binary_loss(logits: Tensor, gold: Tensor) -> Tensor:
-    """Compute the mean cross-entropy over targets and labels, one Bernoulli variable a label: [K,
-    T, C] -> [K]."""
+    """Compute the mean binary cross-entropy over targets and labels: [K, T, C] -> [K]."""
     return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").mean((1, 2))
 
 
@@ -94,34 +93,29 @@ def read_task(
     has no targets, and as `read_targets` does.
     """
     sidecar = read_edge_sidecar(folder)
-    labels, words = list(sidecar["labels"]), {}
+    labels = list(sidecar["labels"])
+    words = {}
     for split in SPLITS:
+        file = f"{folder}/{split}.jsonl"
         records = records_used(folder, name, split, settings.sizes)
-        words[split] = read_targets(
-            records, sidecar["spans"], labels, rows, f"{folder}/{split}.jsonl"
-        )
+        words[split] = read_targets(records, sidecar["spans"], labels, rows, file)
         if not len(words[split]):
             raise UserError(
-                f"{folder}/{split}.jsonl has no targets, so {name} cannot be probed: convert it"
-                " again."
+                f"{file} has no targets, so {name} cannot be probed: convert it again."
             )
-    own = words["train"].labels
-    unseen = words["test"].labels[:, ~own.any(axis=0)].any(axis=1).sum()
+    train_labels = words["train"].labels
+    in_training = train_labels.any(axis=0)
+    unseen = words["test"].labels[:, ~in_training].any(axis=1).sum()
     if unseen:
         print(
             f"edge_probe: {name}: {unseen} of {len(words['test'])} test targets have a label that"
             " no training target has; they count as wrong",
             file=sys.stderr,
         )
-    labellings = {
-        split: np.stack(
-            [
-                targets.labels,
-                *(control_labels(targets.phrases, own, name, seed) for seed in controls),
-            ]
-        )
-        for split, targets in words.items()
-    }
+    labellings = {}
+    for split, targets in words.items():
+        drawn = [control_labels(targets.phrases, train_labels, name, seed) for seed in controls]
+        labellings[split] = np.stack([targets.labels, *drawn])
     return EdgeTask(name, labels, not sidecar["multilabel"], words, labellings)
 
 
@@ -138,30 +132,26 @@ def load_examples(
 
     Raises UserError where it has cut off all targets of a split.
     """
-    pieces = {split: align(words, activations) for split, words in task.words.items()}
-    for split, targets in pieces.items():
+    spans, labels = {}, {}
+    for split, words in task.words.items():
+        targets = align(words, activations)
         if targets.dropped:
             print(
-                f"{activations.path}: {targets.dropped} of {len(task.words[split])} targets of"
+                f"{activations.path}: {targets.dropped} of {len(words)} targets of"
                 f" {task.name}, split {split}, lie outside the window and are left out",
                 file=sys.stderr,
             )
-        if not len(targets.kept):
+        if not len(targets.inside):
             raise UserError(
                 f"{activations.path} has no target of {task.name}, split {split}, inside its"
                 " window; extract with a larger max_length."
             )
-    spans = {split: SpanTokens(targets) for split, targets in pieces.items()}
-    features = Features(
-        activations, np.concatenate([one.tokens for one in spans.values()]), word_vectors
-    )
+        spans[split] = SpanTokens(targets)
+        labels[split] = torch.from_numpy(task.labellings[split][:, targets.inside])
+    tokens = np.concatenate([split_spans.tokens for split_spans in spans.values()])
+    features = Features(activations, tokens, word_vectors)
     return {
-        split: Examples(
-            spans[split],
-            features,
-            torch.from_numpy(task.labellings[split][:, targets.kept]).to(best_device()),
-        )
-        for split, targets in pieces.items()
+        split: Examples(spans[split], features, labels[split].to(best_device())) for split in spans
     }
 
 
@@ -174,12 +164,13 @@ def word_vectors(folder: Path) -> np.ndarray:
 def variant_layers(variant: str, layers: int) -> tuple[int, ...]:
     """Select the rows of Features that a variant's probe mixes, for an encoder of `layers`
     layers."""
-    return {
+    rows = {
         "mix": tuple(range(layers + 1)),
         "top": (layers,),
         "lexical": (0,),
         "word_only": (layers + 1,),
-    }[variant]
+    }
+    return rows[variant]
 
 
 def recipes(
@@ -188,21 +179,20 @@ def recipes(
     settings: ProbeSettings,
     code: str,
 ) -> dict[tuple[Replicate, str], dict]:
-    """Map (replicate, task) to all that probes of the task on the replicate's states are made
-    from."""
-    of_task = {
-        name: {
-            "task": name,
-            "settings": asdict(settings.of(name)),
+    """Map (replicate, task) to the inputs that determine the task's probes on the replicate's
+    states."""
+    task_recipes = {}
+    for task, folder in edges.items():
+        task_recipes[task] = {
+            "task": task,
+            "settings": asdict(settings.of(task)),
             "edges": [sha256(Path(folder) / file) for file in EDGE_FILES],
             "code": code,
         }
-        for name, folder in edges.items()
-    }
-    of_states = {replicate: {"states": source.recipe()} for replicate, source in sources.items()}
+    state_recipes = {replicate: source.recipe() for replicate, source in sources.items()}
     return {
-        (replicate, name): of_states[replicate] | of_task[name]
-        for replicate, name in product(sources, edges)
+        (replicate, task): {"states": state_recipes[replicate]} | task_recipes[task]
+        for replicate, task in product(sources, edges)
     }
 
 
@@ -212,7 +202,7 @@ def probe(
     edges: Mapping[str, Path],
     sentences: Path,
     settings: ProbeSettings,
-    kept: PartCache,
+    part_cache: PartCache,
     variants: Sequence[str] = ("mix", "top"),
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """Train and test the probes of all tasks on every replicate's activations of the stimuli in
@@ -230,48 +220,54 @@ def probe(
     by the same probe. Raises UserError as `read_task` and `load_examples` do.
     """
     rows = read_rows(sentences)
-    task = cache(
-        lambda name: read_task(name, edges[name], rows, settings.of(name), settings.of(name).seeds)
-    )
-    states = LastCallCache(
-        lambda replicate: sources[replicate].written(kept.folder / "states.npz")
-    )
 
-    def learn(replicate: Replicate, name: str) -> dict:
-        words = word_vectors(sources[replicate].folder) if "word_only" in variants else None
-        own = settings.of(name)
-        seeds = own.seeds_of(replicate[1])
-        return _of_replicate(task(name), states(replicate), words, variants, own, seeds)
+    @cache
+    def cached_task(name: str) -> EdgeTask:
+        task_settings = settings.of(name)
+        return read_task(name, edges[name], rows, task_settings, task_settings.seeds)
 
-    parts = {
-        (name, replicate): Part(
-            f"{name}_init{replicate[0]}_seed{replicate[1]}",
-            recipe | {"variants": list(variants)},
-            partial(learn, replicate, name),
+    @LastCallCache
+    def states(replicate: Replicate) -> Activations:
+        return sources[replicate].written(part_cache.folder / "states.npz")
+
+    def learn(replicate: Replicate, task: str) -> dict:
+        vectors = word_vectors(sources[replicate].folder) if "word_only" in variants else None
+        task_settings = settings.of(task)
+        seeds = task_settings.seeds_of(replicate[1])
+        return _probe_replicate(
+            cached_task(task), states(replicate), vectors, variants, task_settings, seeds
         )
-        for (replicate, name), recipe in recipes(sources, edges, settings, kept.code).items()
-    }
-    found = made(parts, kept.folder, "edge_probes")
-    table, arrays, rests = [], {}, []
-    for name, replicate in product(edges, sources):
-        own = found[name, replicate]
-        arrays[sentences_key(name)] = np.array(own["sentences"])
-        counted, seeds = own["counts"].numpy(), settings.of(name).seeds_of(replicate[1])
-        for (variant, view), per_seed in zip(
-            product(variants, VIEWS[: counted.shape[1]]), chain(*counted)
-        ):
-            arrays[counts_key(name, variant, view, *replicate)] = per_seed[:, 0]
-            rests += [*f1_without(per_seed[:, 0])]
-            for seed, (value, control) in zip(seeds, f1(per_seed.sum(axis=2)).tolist()):
-                keys = ("edge_probe", model, name, variant, view, *replicate, seed)
-                table.append((*keys, value, control, value - control, *own["sizes"]))
-    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1), arrays
+
+    parts = {}
+    for (replicate, task), recipe in recipes(sources, edges, settings, part_cache.code).items():
+        init, seed = replicate
+        parts[replicate, task] = Part(
+            f"{task}_init{init}_seed{seed}",
+            recipe | {"variants": list(variants)},
+            partial(learn, replicate, task),
+        )
+    results = made(parts, part_cache.folder, "edge_probes")
+    table, arrays, jackknife = [], {}, []
+    for task, (init, seed) in product(edges, sources):
+        result = results[(init, seed), task]
+        arrays[sentences_key(task)] = np.array(result["sentences"])
+        probe_seeds = settings.of(task).seeds_of(seed)
+        for variant, variant_counts in zip(variants, result["counts"].numpy(), strict=True):
+            for view, view_counts in zip(VIEWS, variant_counts):
+                task_counts = view_counts[:, 0]
+                arrays[counts_key(task, variant, view, init, seed)] = task_counts
+                jackknife += list(f1_without(task_counts))
+                scores = f1(view_counts.sum(axis=2)).tolist()
+                for probe_seed, (value, control) in zip(probe_seeds, scores, strict=True):
+                    keys = ("edge_probe", model, task, variant, view, init, seed, probe_seed)
+                    table.append((*keys, value, control, value - control, *result["sizes"]))
+    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(jackknife)], axis=1), arrays
 
 
-def _of_replicate(
+def _probe_replicate(
     task: EdgeTask,
     activations: Activations,
-    words: np.ndarray | None,
+    vectors: np.ndarray | None,
     variants: Sequence[str],
     settings: ProbeSettings,
     seeds: Sequence[int],
@@ -281,19 +277,16 @@ def _of_replicate(
 
     It is a function of its own, so that its examples are freed before the next ones are read.
     """
-    examples = load_examples(task, activations, words)
+    examples = load_examples(task, activations, vectors)
     layers = [variant_layers(variant, activations.layers) for variant in variants]
-    tested = np.unique(task.words["test"].sentences)
-    counted = _train_and_test(task, examples, layers, settings, seeds, tested)
-    total = sum(map(len, task.words.values()))
+    sentences = np.unique(task.words["test"].sentences)
+    confusion = _train_and_test(task, examples, layers, settings, seeds, sentences)
+    read = sum(len(targets) for targets in task.words.values())
+    used = sum(len(split.spans.record) for split in examples.values())
     return {
-        "counts": torch.from_numpy(counted),
-        "sentences": activations.ids[tested].tolist(),
-        "sizes": [
-            len(examples["test"].spans.record),
-            len(examples["train"].records),
-            total - sum(len(split.spans.record) for split in examples.values()),
-        ],
+        "counts": torch.from_numpy(confusion),
+        "sentences": activations.ids[sentences].tolist(),
+        "sizes": [len(examples["test"].spans.record), len(examples["train"].records), read - used],
     }
 
 
@@ -303,12 +296,15 @@ def _train_and_test(
     layers: Sequence[tuple[int, ...]],
     settings: ProbeSettings,
     seeds: Sequence[int],
-    tested: np.ndarray,
+    sentences: np.ndarray,
 ) -> np.ndarray:
-    """Train probes in one bank: counts [variants, views, seeds, own labels or control, sentences
-    `tested`, 3]."""
+    """Train all probes of a task in one bank, and count on the test `sentences`: [variants, views,
+    seeds, task's labels or control, sentences, 3]."""
     probes = [
-        Probe(own, labelling, seed) for own in layers for seed in seeds for labelling in (0, seed)
+        Probe(mixed, labelling, seed)
+        for mixed in layers
+        for seed in seeds
+        for labelling in (0, seed)
     ]
     train_examples, test = examples["train"], examples["test"]
     bank = Bank(probes, test, settings, f"edge_probe {task.name}")
@@ -316,12 +312,13 @@ def _train_and_test(
     clean = clean_labels(task.name, task.labels)
     sums = evaluate(
         bank,
-        torch.stack([one.best for one in trained]),
-        bank.chosen(range(len(probes))),
+        torch.stack([probe.best for probe in trained]),
+        bank.subset(range(len(probes))),
         test,
         test.records,
         lambda logits, gold: counts_by_view(logits, gold, clean, task.single),
-        np.searchsorted(tested, test.spans.sentence),
+        np.searchsorted(sentences, test.spans.sentence),
     )
-    sums = sums.cpu().numpy().astype(np.int32)
-    return np.moveaxis(sums.reshape(len(layers), len(seeds), 2, len(tested), -1, 3), 4, 1)
+    confusion = sums.cpu().numpy().astype(np.int32)
+    confusion = confusion.reshape(len(layers), len(seeds), 2, len(sentences), -1, 3)
+    return np.moveaxis(confusion, 4, 1)

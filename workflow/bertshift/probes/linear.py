@@ -1,4 +1,4 @@
-"""Linear probes: what one linear layer can read from fixed features, in float64."""
+"""Linear probes: one linear layer that is fitted to fixed features, in float64."""
 
 import sys
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from bertshift.seeds import seed_from
 # Strengths of L2, strongest first, for features of unit variance and a loss that is a mean over
 # examples.
 STRENGTHS = tuple(10.0**power for power in range(1, -6, -1))
-HELD_OUT = 5  # one in so many examples chooses the strength
-# Strengths without a better loss before weaker ones, which take longest, are left out.
+HELD_OUT = 5  # one example in five is held out to select the strength
+# The search stops after two strengths without a better loss; weaker ones take longest.
 PATIENCE = 2
-CONSTANT = 1e-6  # a deviation that float32 makes of equal features
+CONSTANT = 1e-6  # standard deviation of equal features, due to float32
 
 
 @dataclass(frozen=True)
@@ -50,34 +50,37 @@ def logistic_regression(
         model = unpack(flat)
         log_p = log_softmax(model(features), axis=1)
         excess = (np.exp(log_p) - gold) / examples
-        gradient = np.vstack([features.T @ excess + l2 * model.weights, excess.sum(0)])
-        return (
-            l2 / 2 * np.sum(model.weights**2) - np.sum(gold * log_p) / examples,
-            gradient.ravel(),
-        )
+        weights_gradient = features.T @ excess + l2 * model.weights
+        gradient = np.vstack([weights_gradient, excess.sum(0)])
+        penalty = l2 / 2 * np.sum(model.weights**2)
+        log_likelihood = np.sum(gold * log_p) / examples
+        return penalty - log_likelihood, gradient.ravel()
 
-    first = (
-        np.zeros((width + 1, classes)) if start is None else np.vstack([start.weights, start.bias])
-    )
-    found = minimize(
+    if start is None:
+        initial = np.zeros((width + 1, classes))
+    else:
+        initial = np.vstack([start.weights, start.bias])
+    result = minimize(
         objective,
-        first.ravel(),
+        initial.ravel(),
         method="L-BFGS-B",
         jac=True,
         options={"maxiter": 2000, "maxfun": 4000, "gtol": 1e-6, "ftol": 1e-13},
     )
-    if found.nit == 2000:
+    if result.nit == 2000:
         print(f"linear probe, L2 {l2:g}: not converged after 2000 steps", file=sys.stderr)
-    return unpack(found.x)
+    return unpack(result.x)
 
 
 def ridge(features: np.ndarray, targets: np.ndarray, l2: float) -> Linear:
     """Find the minimum of mean squared error + l2 |weights|^2 in closed form; the bias is free."""
-    centre, middle = features.mean(0), targets.mean()
-    x = features - centre
-    gram = x.T @ x / len(x) + l2 * np.eye(x.shape[1])
-    weights = np.linalg.solve(gram, x.T @ (targets - middle) / len(x))
-    return Linear(weights[:, None], np.array([middle - centre @ weights]))
+    mean, target_mean = features.mean(0), targets.mean()
+    x = features - mean
+    covariance = x.T @ x / len(x)
+    covariance_with_targets = x.T @ (targets - target_mean) / len(x)
+    weights = np.linalg.solve(covariance + l2 * np.eye(x.shape[1]), covariance_with_targets)
+    bias = target_mean - mean @ weights
+    return Linear(weights[:, None], np.array([bias]))
 
 
 def probe(
@@ -87,36 +90,33 @@ def probe(
     `classes` is None.
 
     L2 is the one of STRENGTHS with the least loss on a fifth of the examples, drawn by `name`,
-    after a fit to the others. The probe is then fitted to all. It takes features as they are given
-    here.
+    after a fit to the others. The probe is then fitted to all. It takes features that are not
+    standardised.
     """
     features = np.asarray(features, np.float64)
-    centre, scale = features.mean(0), features.std(0)
+    mean, scale = features.mean(0), features.std(0)
     scale[scale <= CONSTANT] = 1.0
-    standard = (features - centre) / scale
-    held, rest = np.split(
-        np.random.default_rng(seed_from("linear probe", name)).permutation(len(features)),
-        [max(1, len(features) // HELD_OUT)],
-    )
+    standard = (features - mean) / scale
+    rng = np.random.default_rng(seed_from("linear probe", name))
+    order = rng.permutation(len(features))
+    held_out, rest = np.split(order, [max(1, len(features) // HELD_OUT)])
     losses = {}
-    for l2, model in _path(standard[rest], targets[rest], classes):
-        losses[l2] = _loss(model(standard[held]), targets[held], classes)
+    for l2, model in _fit_path(standard[rest], targets[rest], classes):
+        losses[l2] = _mean_loss(model(standard[held_out]), targets[held_out], classes)
         best = min(losses, key=losses.get)
         if len(losses) > list(losses).index(best) + PATIENCE:
             break
-    model = dict(_path(standard, targets, classes, until=best))[best]
+    model = next(model for l2, model in _fit_path(standard, targets, classes) if l2 == best)
     weights = model.weights / scale[:, None]
-    return Linear(weights, model.bias - centre @ weights), best
+    return Linear(weights, model.bias - mean @ weights), best
 
 
-def _path(
-    features, targets, classes: int | None, until: float = 0.0
+def _fit_path(
+    features: np.ndarray, targets: np.ndarray, classes: int | None
 ) -> Iterator[tuple[float, Linear]]:
-    """Yield (L2, fit) from the strongest L2 down, each fit from the one before."""
+    """Yield (L2, fit) from the strongest L2 down; each fit starts from the one before."""
     model = None
     for l2 in STRENGTHS:
-        if l2 < until:
-            return
         if classes is None:
             model = ridge(features, targets, l2)
         else:
@@ -124,7 +124,8 @@ def _path(
         yield l2, model
 
 
-def _loss(outputs: np.ndarray, targets: np.ndarray, classes: int | None) -> float:
+def _mean_loss(outputs: np.ndarray, targets: np.ndarray, classes: int | None) -> float:
     if classes is None:
         return float(np.mean((outputs[:, 0] - targets) ** 2))
-    return float(-log_softmax(outputs, axis=1)[np.arange(len(targets)), targets].mean())
+    gold_log_p = log_softmax(outputs, axis=1)[np.arange(len(targets)), targets]
+    return float(-gold_log_p.mean())

@@ -28,6 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bertshift.activations.source import Source
+from bertshift.activations.store import Activations
 from bertshift.probes.bank import Bank, Examples, Objective, Probe, evaluate, train
 from bertshift.probes.edge import (
     EdgeTask,
@@ -69,17 +70,17 @@ def nats(logits: Tensor, gold: Tensor, single: bool) -> Tensor:
     return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").sum(-1)
 
 
-def _bits(logits: Tensor, gold: Tensor, single: bool) -> Tensor:
-    bits = nats(logits, gold, single) / math.log(2)
-    return torch.stack([bits, torch.ones_like(bits)], -1)
-
-
 def code_length(single: bool) -> Objective:
-    """Train and choose probes by the bits a target costs."""
+    """Train and select probes by the bits a target costs."""
+
+    def statistics(logits: Tensor, gold: Tensor) -> Tensor:
+        bits = nats(logits, gold, single) / math.log(2)
+        return torch.stack([bits, torch.ones_like(bits)], -1)
+
     return Objective(
-        lambda logits, gold: nats(logits, gold, single).mean(1),
-        partial(_bits, single=single),
-        lambda sums: -sums[:, 0] / sums[:, 1],
+        loss=lambda logits, gold: nats(logits, gold, single).mean(1),
+        statistics=statistics,
+        score=lambda sums: -sums[:, 0] / sums[:, 1],
     )
 
 
@@ -92,9 +93,9 @@ def block_ends(portions: Sequence[float], records: int) -> dict[float, int]:
     """Count the records of each portion, without portions of fewer than MIN_RECORDS; the last one
     is all records."""
     ends = {portion: int(portion * records) for portion in portions[:-1]}
-    return {portion: end for portion, end in ends.items() if end >= MIN_RECORDS} | {
-        portions[-1]: records
-    }
+    ends = {portion: end for portion, end in ends.items() if end >= MIN_RECORDS}
+    ends[portions[-1]] = records
+    return ends
 
 
 def describe(
@@ -103,52 +104,58 @@ def describe(
     edges: Mapping[str, Path],
     sentences: Path,
     settings: CodeSettings,
-    kept: PartCache,
-    variant: str = "mix",
+    part_cache: PartCache,
 ) -> pd.DataFrame:
     """Compute the online code of every task's training labels, for every replicate and probe
     seed.
 
-    Arguments are as for `edge.probe`. A part of the work is one portion: the probes that are
-    trained on it. Returns a table of COLUMNS. quantity: codelength, uniform (bits of the n coded
-    targets), compression (portion 1), and f1 on the n test targets after training on `portion`,
-    `examples` records, of the probe that codes the next block: the likeliest label, or all with p
-    > 0.5 where a target may have several. The columns blocks.JACKKNIFE_COLUMNS have the same
-    without each block of sentences, by the same probes; a code's length is then that of the other
-    targets, scaled to n targets.
+    Arguments are as for `edge.probe`; probes mix all layers. A part of the work is one portion:
+    the probes that are trained on it. Returns a table of COLUMNS. quantity: codelength, uniform
+    (bits of the n coded targets), compression (portion 1), and f1 on the n test targets after
+    training on `portion`, `examples` records, of the probe that codes the next block: the
+    likeliest label, or all with p > 0.5 where a target may have several. The columns
+    blocks.JACKKNIFE_COLUMNS have the same without each block of sentences, by the same probes; a
+    code's length is then that of the other targets, scaled to n targets.
     """
     rows = read_rows(sentences)
-    task = cache(lambda name: read_task(name, edges[name], rows, settings.of(name)))
-    states = LastCallCache(
-        lambda replicate: sources[replicate].written(kept.folder / "states.npz")
-    )
-    examples = LastCallCache(lambda replicate, name: load_examples(task(name), states(replicate)))
 
-    def learn(replicate: Replicate, name: str, portion: float) -> dict:
-        splits = examples(replicate, name)
-        layers = variant_layers(variant, states(replicate).layers)
-        own = settings.of(name)
-        return _portion(task(name), splits, layers, own, own.seeds_of(replicate[1]), portion)
+    @cache
+    def cached_task(name: str) -> EdgeTask:
+        return read_task(name, edges[name], rows, settings.of(name))
 
-    parts = {
-        (name, replicate, portion): Part(
-            f"{name}_init{replicate[0]}_seed{replicate[1]}_{portion:g}",
-            recipe | {"portion": portion, "variant": variant},
-            partial(learn, replicate, name, portion),
-        )
-        for (replicate, name), recipe in recipes(sources, edges, settings, kept.code).items()
-        for portion in settings.of(name).portions
-    }
-    found = made(parts, kept.folder, "mdl")
-    table, rests = [], []
-    for name, replicate in product(edges, sources):
-        own = settings.of(name)
-        portions = [found[name, replicate, portion] for portion in own.portions]
-        code = _online_code(portions, own.seeds_of(replicate[1]))
-        for row, without in code:
-            table.append(("mdl", model, name, *replicate, *row))
-            rests.append(without)
-    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1)
+    @LastCallCache
+    def states(replicate: Replicate) -> Activations:
+        return sources[replicate].written(part_cache.folder / "states.npz")
+
+    @LastCallCache
+    def examples(replicate: Replicate, task: str) -> dict[str, Examples]:
+        return load_examples(cached_task(task), states(replicate))
+
+    def learn(replicate: Replicate, task: str, portion: float) -> dict:
+        splits = examples(replicate, task)
+        layers = variant_layers("mix", states(replicate).layers)
+        task_settings = settings.of(task)
+        seeds = task_settings.seeds_of(replicate[1])
+        return _probe_portion(cached_task(task), splits, layers, task_settings, seeds, portion)
+
+    parts = {}
+    for (replicate, task), recipe in recipes(sources, edges, settings, part_cache.code).items():
+        init, seed = replicate
+        for portion in settings.of(task).portions:
+            parts[replicate, task, portion] = Part(
+                f"{task}_init{init}_seed{seed}_{portion:g}",
+                recipe | {"portion": portion, "variant": "mix"},
+                partial(learn, replicate, task, portion),
+            )
+    results = made(parts, part_cache.folder, "mdl")
+    table, jackknife = [], []
+    for task, replicate in product(edges, sources):
+        task_settings = settings.of(task)
+        portions = [results[replicate, task, portion] for portion in task_settings.portions]
+        for row, without in _online_code(portions, task_settings.seeds_of(replicate[1])):
+            table.append(("mdl", model, task, *replicate, *row))
+            jackknife.append(without)
+    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(jackknife)], axis=1)
 
 
 def _block_of_records(task: EdgeTask, split: str, examples: Examples) -> np.ndarray:
@@ -157,7 +164,7 @@ def _block_of_records(task: EdgeTask, split: str, examples: Examples) -> np.ndar
     return block_of(len(sentences))[np.searchsorted(sentences, examples.spans.sentence)]
 
 
-def _portion(
+def _probe_portion(
     task: EdgeTask,
     examples: Mapping[str, Examples],
     layers: tuple[int, ...],
@@ -168,8 +175,9 @@ def _portion(
     """Train a probe of each seed on one portion: `bits` [seeds, blocks] of the records after it,
     none after the last, and `counts` [seeds, blocks, 3] of the test, with the sizes that a code's
     length needs. Return nothing where the portion has too few records."""
-    name, learned, test = task.name, examples["train"], examples["test"]
-    order = np.random.default_rng(seed_from("mdl records", name)).permutation(learned.records)
+    name, train_examples, test = task.name, examples["train"], examples["test"]
+    rng = np.random.default_rng(seed_from("mdl records", name))
+    order = rng.permutation(train_examples.records)
     ends = block_ends(settings.portions, len(order))
     if list(ends) == [portion]:
         print(
@@ -181,70 +189,70 @@ def _portion(
         return {}
     end = ends[portion]
     settings = settings.learning_from(end)
-    following = next((later for later in ends.values() if later > end), end)
+    next_end = next((later for later in ends.values() if later > end), end)
     objective = code_length(task.single)
-    bank = Bank(
-        [Probe(layers, 0, seed) for seed in seeds], test, settings, f"mdl {name} {portion:g}"
-    )
-    which = bank.chosen(range(len(seeds)))
-    best = torch.stack(
-        [one.best for one in train(bank, learned, order[:end], examples["dev"], objective)]
-    )
-    block = _block_of_records(task, "train", learned)
+    probes = [Probe(layers, 0, seed) for seed in seeds]
+    bank = Bank(probes, test, settings, f"mdl {name} {portion:g}")
+    subset = bank.subset(range(len(seeds)))
+    trained = train(bank, train_examples, order[:end], examples["dev"], objective)
+    weights = torch.stack([probe.best for probe in trained])
+    block = _block_of_records(task, "train", train_examples)
     bits = []
-    if end < following:
-        sent = evaluate(
-            bank, best, which, learned, order[end:following], objective.statistics, block
+    if end < next_end:
+        next_block = order[end:next_end]
+        sums = evaluate(
+            bank, weights, subset, train_examples, next_block, objective.statistics, block
         )
-        bits = sent[..., 0].tolist()
-    found = evaluate(
+        bits = sums[..., 0].tolist()
+    test_counts = evaluate(
         bank,
-        best,
-        which,
+        weights,
+        subset,
         test,
         test.records,
         argmax_counts if task.single else counts,
         _block_of_records(task, "test", test),
     )
-    record = learned.spans.record
+    record = train_examples.spans.record
+    coded = record[np.isin(record, order[:end])]
     targets = np.bincount(block[record], minlength=block.max() + 1)
-    before = np.bincount(block[record[np.isin(record, order[:end])]], minlength=len(targets))
-    each = uniform_bits(learned.labels.shape[2], task.single)
+    targets_before = np.bincount(block[coded], minlength=len(targets))
+    bits_per_target = uniform_bits(train_examples.labels.shape[2], task.single)
     return {
         "portion": portion,
         "records": end,
         "bits": bits,
-        "counts": found.cpu(),
+        "counts": test_counts.cpu(),
         "tested": len(test.spans.record),
         "targets": targets.tolist(),
-        "uniform": each,
-        "uniform_before": (each * before).tolist(),
+        "uniform": bits_per_target,
+        "uniform_before": (bits_per_target * targets_before).tolist(),
     }
 
 
 def _online_code(
     portions: Iterable[Mapping], seeds: Sequence[int]
 ) -> Iterator[tuple[tuple, np.ndarray]]:
-    """Yield rows of a table, each with its values without each block, from what `_portion` gives
-    for each portion."""
-    portions = [one for one in portions if one]
-    total = np.tile(portions[0]["uniform_before"], (len(seeds), 1))
-    for one in portions:
-        if one["bits"]:
-            total += one["bits"]
-        counted = one["counts"].numpy()
-        for seed, value, without in zip(
-            seeds, f1(counted.sum(axis=1)).tolist(), f1_without(counted)
-        ):
-            yield (seed, "f1", one["portion"], one["records"], value, one["tested"]), without
+    """Yield rows of the table with their values without each block, from the results of
+    `_probe_portion`."""
+    portions = [portion for portion in portions if portion]
+    bits = np.tile(portions[0]["uniform_before"], (len(seeds), 1))  # [seeds, blocks]
+    for portion in portions:
+        if portion["bits"]:
+            bits += portion["bits"]
+        test_counts = portion["counts"].numpy()
+        scores = f1(test_counts.sum(axis=1)).tolist()
+        for seed, score, without in zip(seeds, scores, f1_without(test_counts), strict=True):
+            size, tested = portion["records"], portion["tested"]
+            yield (seed, "f1", portion["portion"], size, score, tested), without
     last = portions[-1]
     targets = np.array(last["targets"])
     n = int(targets.sum())
     uniform = last["uniform"] * n
-    for seed, bits, rest in zip(seeds, total.sum(axis=1).tolist(), left_out(total, targets) * n):
-        for quantity, value, without in (
-            ("codelength", bits, rest),
-            ("uniform", uniform, np.full(len(rest), uniform)),
-            ("compression", uniform / bits, uniform / rest),
-        ):
-            yield (seed, quantity, 1, last["records"], value, n), without
+    lengths = bits.sum(axis=1).tolist()
+    lengths_without = left_out(bits, targets) * n
+    for seed, length, without in zip(seeds, lengths, lengths_without, strict=True):
+        keys = (1, last["records"])
+        yield (seed, "codelength", *keys, length, n), without
+        yield (seed, "uniform", *keys, uniform, n), np.full(len(without), uniform)
+        yield (seed, "compression", *keys, uniform / length, n), uniform / without

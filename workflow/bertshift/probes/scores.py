@@ -15,9 +15,9 @@ from bertshift.rows.blocks import block_of, in_columns
 from bertshift.rows.significance import DRAWS, samples
 from bertshift.rows.statistics import is_own_probe
 
-DRAWN_AT_ONCE = 2_000_000  # of a bootstrap: 64 MB
+DRAWN_AT_ONCE = 2_000_000  # sentences of a bootstrap: 64 MB
 VIEWS = ("micro_all", "clean", "argmax_accuracy")
-# The labels that the view "clean" looks at; all of a task that is not here.
+# The labels of the view "clean"; a task that is not here has all of its labels.
 CLEAN = {"srl": r"ARG([0-5A]|M.*)", "relations": r"(?!Other$).*", "coref": r"1"}
 DELTA_COLUMNS = [
     "metric",
@@ -41,27 +41,32 @@ def clean_labels(task: str, labels: Sequence[str]) -> list[bool]:
 def counts(logits: Tensor, gold: Tensor) -> Tensor:
     """Count true positives, false positives and false negatives of each target at p > 0.5: [K, T,
     C] -> [K, T, 3]."""
-    said = (logits > 0).to(gold.dtype)
-    right = (said * gold).sum(-1)
-    return torch.stack([right, said.sum(-1) - right, gold.sum(-1) - right], -1)
+    predicted = (logits > 0).to(gold.dtype)
+    true_positives = (predicted * gold).sum(-1)
+    false_positives = predicted.sum(-1) - true_positives
+    false_negatives = gold.sum(-1) - true_positives
+    return torch.stack([true_positives, false_positives, false_negatives], -1)
 
 
 def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
-    """Count these for the likeliest label of each target, the only one it may have: [K, T, C] ->
-    [K, T, 3].
+    """Count as `counts` does where each target has one label, and the likeliest is predicted: [K,
+    T, C] -> [K, T, 3].
 
-    A wrong one is a false positive and a false negative, so that micro-F1 is accuracy.
+    A wrong label is a false positive and a false negative, so that micro-F1 is accuracy.
     """
     right = gold.gather(-1, logits.argmax(-1, keepdim=True))[..., 0]
-    return torch.stack([right, 1 - right, 1 - right], -1)
+    wrong = 1 - right
+    return torch.stack([right, wrong, wrong], -1)
 
 
 def counts_by_view(logits: Tensor, gold: Tensor, clean: Sequence[bool], single: bool) -> Tensor:
     """Count in each of VIEWS, [K, T, 9]; in the first two, [K, T, 6], where a target may have
     several labels."""
-    chosen = torch.as_tensor(clean, device=logits.device)
-    found = [counts(logits, gold), counts(logits[..., chosen], gold[..., chosen])]
-    return torch.cat([*found, *([argmax_counts(logits, gold)] if single else [])], -1)
+    is_clean = torch.as_tensor(clean, device=logits.device)
+    views = [counts(logits, gold), counts(logits[..., is_clean], gold[..., is_clean])]
+    if single:
+        views.append(argmax_counts(logits, gold))
+    return torch.cat(views, -1)
 
 
 def f1(counts):
@@ -74,7 +79,7 @@ def f1(counts):
 
 def f1_without(counts: np.ndarray) -> np.ndarray:
     """Calculate F1 of counts [..., sentences, 3] without each block of sentences, [..., blocks];
-    NaN where there is one alone."""
+    NaN for a single block."""
     block = block_of(counts.shape[-2])
     rest = block != np.arange(block[-1] + 1)[:, None]
     scores = f1(rest.astype(np.int64) @ counts.astype(np.int64))
@@ -98,33 +103,33 @@ def compare(
     """Test, for each pair, F1 of the model minus F1 of its reference, by a paired bootstrap over
     test sentences.
 
-    pairs: counts [probe seeds, sentences, 3] of either, all of the same sentences; a model's score
-    is the mean of its probe seeds' F1, each over all sentences of a draw. name: what the draws,
-    the same for all pairs, depend on. A sentence, not a target, is drawn, as targets of one
-    sentence are not independent. The least p is 2 / (draws + 1).
+    pairs: counts [probe seeds, sentences, 3] of the model and of the reference, all of the same
+    sentences; a model's score is the mean of its probe seeds' F1, each over all sentences of a
+    draw. The draws depend on `name`, and are the same for all pairs. Sentences are drawn, not
+    targets, as targets of one sentence are not independent. The least p is 2 / (draws + 1).
     """
     sides = [side for pair in pairs for side in pair]
     if len({side.shape[1:] for side in sides}) > 1:
         raise ValueError(
             f"counts of different sentences: {', '.join(str(side.shape) for side in sides)}"
         )
-    counted = np.concatenate(sides).astype(np.float64).transpose(1, 0, 2)
-    sentences, probes, kinds = counted.shape
-    flat = counted.reshape(sentences, probes * kinds)
-    sizes = np.array([len(side) for side in sides])
-    first = np.cumsum(sizes) - sizes
+    by_sentence = np.concatenate(sides).astype(np.float64).transpose(1, 0, 2)
+    sentences, probes, kinds = by_sentence.shape
+    flat = by_sentence.reshape(sentences, probes * kinds)
+    seeds = np.array([len(side) for side in sides])
+    first_probe = np.cumsum(seeds) - seeds
 
-    def gains(times: np.ndarray) -> np.ndarray:
-        scores = f1((times @ flat).reshape(len(times), probes, kinds))
-        means = np.add.reduceat(scores, first, axis=1) / sizes
+    def differences(weights: np.ndarray) -> np.ndarray:
+        scores = f1((weights @ flat).reshape(len(weights), probes, kinds))
+        means = np.add.reduceat(scores, first_probe, axis=1) / seeds
         return means[:, ::2] - means[:, 1::2]
 
-    [once] = gains(np.ones((1, sentences)))
-    blocks = samples(sentences, draws, "bootstrap", name, drawn_at_once=drawn_at_once)
-    found = np.concatenate([gains(times.astype(np.float64)) for times in blocks])
-    tail = 1 + np.minimum((found <= 0).sum(0), (found >= 0).sum(0))
+    observed = differences(np.ones((1, sentences)))[0]
+    draws_by_block = samples(sentences, draws, "bootstrap", name, drawn_at_once=drawn_at_once)
+    drawn = np.concatenate([differences(times.astype(np.float64)) for times in draws_by_block])
+    tail = 1 + np.minimum((drawn <= 0).sum(0), (drawn >= 0).sum(0))
     p = np.minimum(1, 2 * tail / (draws + 1))
-    return [Difference(*map(float, one)) for one in zip(once, p, strict=True)]
+    return [Difference(*values) for values in zip(observed.tolist(), p.tolist(), strict=True)]
 
 
 def counts_key(task: str, variant: str, view: str, init: int, seed: int) -> str:
@@ -133,7 +138,7 @@ def counts_key(task: str, variant: str, view: str, init: int, seed: int) -> str:
 
 
 def sentences_key(task: str) -> str:
-    """Name the array of the sentences' ids that a task's counts are of."""
+    """Name the array of the ids of a task's test sentences."""
     return f"{task}/sentences"
 
 
@@ -154,17 +159,19 @@ def deltas(
     (`statistics.is_own_probe`). Raises UserError where the two have been probed on different
     sentences, or share nothing.
     """
-    shared: dict[str, dict[tuple, tuple[str, str]]] = {}
+    seeds = max(seed for _, seed in pairs)
+    compared: dict[str, dict[tuple, tuple[np.ndarray, np.ndarray]]] = {}
     for key in model_counts:
-        task, *rest = key.split("/")
-        if rest == ["sentences"]:
+        task, *names = key.split("/")
+        if names == ["sentences"]:
             continue
-        variant, view, init, seed = rest
-        replicate = (int(init), int(seed))
-        if replicate not in pairs:
+        variant, view = names[:2]
+        init, seed = map(int, names[2:])
+        if (init, seed) not in pairs:
             continue
-        other = counts_key(task, variant, view, *pairs[replicate])
-        if other not in reference_counts:
+        reference_init, reference_seed = pairs[init, seed]
+        reference_key = counts_key(task, variant, view, reference_init, reference_seed)
+        if reference_key not in reference_counts:
             continue
         if not np.array_equal(
             model_counts[sentences_key(task)], reference_counts[sentences_key(task)]
@@ -173,28 +180,24 @@ def deltas(
                 f"{model} and {reference} were probed on different test sentences of {task}; "
                 "delete their edge_probes files and make both again."
             )
-        shared.setdefault(task, {})[variant, view, *replicate] = key, other
-    seeds = max(seed for _, seed in pairs)
-    rows, without = [], []
-    for task, cells in shared.items():
-        counted = []
-        for (_, _, init, seed), (key, other) in cells.items():
-            probes, (_, ref_seed) = reference_counts[other], pairs[init, seed]
-            among = 0 if ref_seed else seed  # a fine-tuned reference's probes are shared by none
-            own = is_own_probe(np.arange(1, len(probes) + 1), len(probes), among, seeds)
-            counted.append((model_counts[key], probes[own]))
-        found = compare(counted, draws, name=task)
-        n = counted[0][0].shape[1]
-        rows += [
-            ("edge_probe_delta", model, reference, task, *cell, one.delta, one.p, n)
-            for cell, one in zip(cells, found, strict=True)
-        ]
-        # For each model, the mean over its probe seeds.
-        means = ([f1_without(side).mean(axis=0) for side in sides] for sides in counted)
-        without += [own - other for own, other in means]
+        probes = reference_counts[reference_key]
+        # A pretrained reference's probes are divided among the seeds; a fine-tuned one's are not.
+        dividing_seed = 0 if reference_seed else seed
+        own = is_own_probe(np.arange(1, len(probes) + 1), len(probes), dividing_seed, seeds)
+        cell = (variant, view, init, seed)
+        compared.setdefault(task, {})[cell] = (model_counts[key], probes[own])
+    rows, jackknife = [], []
+    for task, cells in compared.items():
+        differences = compare(list(cells.values()), draws, name=task)
+        for (cell, counts_pair), difference in zip(cells.items(), differences, strict=True):
+            delta, p = difference.delta, difference.p
+            n = counts_pair[0].shape[1]
+            rows.append(("edge_probe_delta", model, reference, task, *cell, delta, p, n))
+            model_f1, reference_f1 = (f1_without(side).mean(axis=0) for side in counts_pair)
+            jackknife.append(model_f1 - reference_f1)
     if not rows:
         raise UserError(
             f"The probes of {model} and {reference} share no task and variant; probe them on the"
             " same."
         )
-    return pd.concat([pd.DataFrame(rows, columns=DELTA_COLUMNS), in_columns(without)], axis=1)
+    return pd.concat([pd.DataFrame(rows, columns=DELTA_COLUMNS), in_columns(jackknife)], axis=1)

@@ -15,7 +15,8 @@ def records_used(
     They are random samples of the training and the test records, and the first development
     records, as jiant takes them.
     """
-    records, size = read_edges(folder, split), sizes[split]
+    records = read_edges(folder, split)
+    size = sizes[split]
     return records[:size] if split == "dev" else sample(records, size, task, split)
 
 
@@ -38,4 +39,4 @@ def describe(folders: Mapping[str, Path]) -> str:
     names: dict[str, list[str]] = {}
     for sidecar in map(read_edge_sidecar, folders.values()):
         names.setdefault(ORIGINS[sidecar["origin"]], []).append(sidecar["name"])
-    return ", ".join(f"{', '.join(found)} ({origin})" for origin, found in names.items())
+    return ", ".join(f"{', '.join(corpora)} ({origin})" for origin, corpora in names.items())

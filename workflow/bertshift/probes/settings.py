@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, kw_only=True)
 class Seeds:
-    """Which probes are trained on one run, by their seeds.
+    """The seeds of the probes that are trained on one run.
 
-    `probe_seeds` on each run of a model, and at least `parent_seeds` on a pretrained model, if the
-    settings are those of one (`pretrained`).
+    A run of a model has `probe_seeds` probes, a pretrained model at least `parent_seeds`. The
+    settings are those of a pretrained model if `pretrained` is true.
     """
 
     probe_seeds: int = 3
@@ -24,15 +24,15 @@ class Seeds:
     def seeds_of(self, seed: int) -> list[int]:
         """List the seeds of the probes on the run of fine-tuning seed `seed`, 0 if there is none.
 
-        A pretrained model has all of `seeds`, and each of its fine-tuning seeds some of them,
-        from another one on. Probes of one seed start from the same weights and are therefore
-        alike, even on two models. If all runs had the same probe, the spread of the runs would
-        not contain what is alike in their probes.
+        A pretrained model has all of `seeds`. Each fine-tuning seed has `probe_seeds` of them,
+        beginning with another one. Probes of one seed start from the same weights and therefore
+        resemble each other, even on two models. If all runs had the same probe, the spread of the
+        runs would not contain the variance due to the probe's seed.
         """
         if self.pretrained:
             return list(self.seeds)
-        first, among = max(seed, 1) - 1, len(self.seeds)
-        return sorted((first + k) % among + 1 for k in range(self.probe_seeds))
+        first = max(seed, 1) - 1
+        return sorted((first + k) % len(self.seeds) + 1 for k in range(self.probe_seeds))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class ProbeSettings(Seeds):
     multiplied by `decay` after more than `decay_patience` validations without a better score; it
     stops after `patience` of them, below `min_learning_rate`, or at `max_steps`, and keeps its
     best weights. max_train, max_test: sizes of random samples of the records, the same for every
-    model; None for all. max_dev: the first so many development records. tasks: other values for
+    model; None for all. max_dev: the number of first development records. tasks: other values for
     one task, as {"spr": {"validate_every": 100, "max_steps": 10000}} (jiant has these two for SPR
     and relations, and 1000 and 250000 for the other tasks).
     """
@@ -68,7 +68,7 @@ class ProbeSettings(Seeds):
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """How many records of each split are read at most."""
+        """Map each split to the largest number of records that are read."""
         return {"train": self.max_train, "dev": self.max_dev, "test": self.max_test}
 
     def of(self, task: str) -> "ProbeSettings":
@@ -76,8 +76,8 @@ class ProbeSettings(Seeds):
         return replace(self, tasks={}, **self.tasks.get(task, {}))
 
 
-# jiant validates every 100 steps on its two small corpora, and nowhere more often.
-EPOCHS, FEWEST_STEPS = 5, 100
+EPOCHS = 5
+FEWEST_STEPS = 100  # jiant's interval of validation on its two small corpora, its shortest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +86,8 @@ class CodeSettings(ProbeSettings):
     the fractions of the training records at which the blocks end, the last one 1.
 
     A probe of few records is validated more often than every `validate_every` steps: after EPOCHS
-    passes over its records, or FEWEST_STEPS if these are more. Voita and Titov always wait for
-    1000 steps, of which a probe of 64 records has 500 passes, and ten such waits before it stops.
+    passes over its records, or FEWEST_STEPS if these are more. Voita and Titov always validate
+    every 1000 steps, which are 500 passes over 64 records, and stop after ten such intervals.
     """
 
     patience: int = 10
@@ -106,7 +106,7 @@ class CodeSettings(ProbeSettings):
     )
 
     def learning_from(self, records: float) -> "CodeSettings":
-        """Adapt the settings to a probe that learns from so many records."""
+        """Adapt the settings to a probe that is trained on this number of records."""
         steps = max(FEWEST_STEPS, int(EPOCHS * records / self.batch_records))
         return replace(self, validate_every=min(self.validate_every, steps))
 

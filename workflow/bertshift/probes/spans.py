@@ -51,44 +51,45 @@ def read_targets(
     """
     column = {label: number for number, label in enumerate(labels)}
     names = [f"span{side}" for side in range(1, spans + 1)]
-    sentences, record, limits, khot, phrases = [], [], [], [], []
-    for number, item in enumerate(records):
-        words = tuple(item["words"])
+    sentences, record_numbers, bounds, label_columns, phrases = [], [], [], [], []
+    for number, record in enumerate(records):
+        words = tuple(record["words"])
         if words not in rows:
             raise UserError(
                 f"{where}, record {number + 1}: its sentence {' '.join(words)[:60]!r} is not among"
                 " the stimuli; make the stimuli of the probes again."
             )
         sentences.append(rows[words])
-        for target in item["targets"]:
-            given = [target.get(name) for name in names]
-            if None in given or not all(0 <= start < end <= len(words) for start, end in given):
+        for target in record["targets"]:
+            pair = [target.get(name) for name in names]
+            if None in pair or not all(0 <= start < end <= len(words) for start, end in pair):
                 raise UserError(
                     f"{where}, record {number + 1}: the target {target} needs"
                     f" {' and '.join(names)} as [start, end) with 0 <= start < end <= {len(words)}"
                     " words."
                 )
-            said = [target["label"]] if isinstance(target["label"], str) else target["label"]
-            if unknown := sorted(set(said) - column.keys()):
+            label = target["label"]
+            target_labels = [label] if isinstance(label, str) else label
+            if unknown := sorted(set(target_labels) - column.keys()):
                 raise UserError(
                     f"{where}, record {number + 1}: label {unknown[0]!r} is not in edges.json;"
                     " convert it again."
                 )
-            record.append(number)
-            limits.append(given)
-            khot.append([column[label] for label in said])
-            phrases.append(tuple(words[start:end] for start, end in given))
-    limits = np.array(limits, np.int64).reshape(-1, spans, 2)
-    matrix = np.zeros((len(khot), len(labels)), bool)
-    for target, columns in enumerate(khot):
-        matrix[target, columns] = True
+            record_numbers.append(number)
+            bounds.append(pair)
+            label_columns.append([column[label] for label in target_labels])
+            phrases.append(tuple(words[start:end] for start, end in pair))
+    bounds = np.array(bounds, np.int64).reshape(-1, spans, 2)
+    k_hot = np.zeros((len(label_columns), len(labels)), bool)
+    for target, columns in enumerate(label_columns):
+        k_hot[target, columns] = True
     return WordTargets(
-        np.array(sentences, np.int64),
-        np.array(record, np.int64),
-        limits[..., 0].T,
-        limits[..., 1].T,
-        matrix,
-        phrases,
+        sentences=np.array(sentences, np.int64),
+        record=np.array(record_numbers, np.int64),
+        start=bounds[..., 0].T,
+        end=bounds[..., 1].T,
+        labels=k_hot,
+        phrases=phrases,
     )
 
 
@@ -97,15 +98,15 @@ class PieceTargets:
     """The targets of one split, in tokens of an activation file.
 
     sentence [R]; record [T], ascending; start, end [S, T]: half-open spans of rows of the
-    activation file; kept [T]: which of the word targets they are; dropped: how many were outside
-    the window.
+    activation file; inside [T]: which of the word targets they are, as others are outside the
+    window; dropped: the number of these others.
     """
 
     sentence: np.ndarray
     record: np.ndarray
     start: np.ndarray
     end: np.ndarray
-    kept: np.ndarray
+    inside: np.ndarray
     dropped: int
 
 
@@ -119,15 +120,15 @@ def align(targets: WordTargets, activations: Activations) -> PieceTargets:
     word = activations.word_offsets[sentence]
     first = activations.word_first[word + targets.start]
     last = activations.word_last[word + targets.end - 1]
-    kept = np.flatnonzero(((first >= 0) & (last >= 0)).all(axis=0))
-    token = activations.offsets[sentence[kept]]
+    inside = np.flatnonzero(((first >= 0) & (last >= 0)).all(axis=0))
+    token = activations.offsets[sentence[inside]]
     return PieceTargets(
-        targets.sentences,
-        targets.record[kept],
-        token + first[:, kept],
-        token + last[:, kept] + 1,
-        kept,
-        len(targets) - len(kept),
+        sentence=targets.sentences,
+        record=targets.record[inside],
+        start=token + first[:, inside],
+        end=token + last[:, inside] + 1,
+        inside=inside,
+        dropped=len(targets) - len(inside),
     )
 
 
@@ -143,9 +144,9 @@ class SpanBatch:
     the split).
 
     sides [S]: the tokens that are in a first or in a second span, as indices of `tokens`; None for
-    all of them. spans follow target by target, a pair together: members [M] are their tokens, as
-    indices of all sides one after the other, and bags [T * S] say where each span begins among
-    them.
+    all of them. members [M]: the tokens of all spans, ordered by target and then by side, as
+    indices into the concatenated sides; bags [T * S]: the index in `members` where each span
+    begins.
     """
 
     tokens: np.ndarray
@@ -165,60 +166,59 @@ class SpanTokens:
 
     def __init__(self, targets: PieceTargets):
         records = np.arange(len(targets.sentence) + 1)
-        self.sentence, self.record, self.sides = (
-            targets.sentence,
-            targets.record,
-            len(targets.start),
-        )
-        self._targets = np.searchsorted(targets.record, records)
+        self.sentence = targets.sentence
+        self.record = targets.record
+        self.sides = len(targets.start)
+        self._first_target = np.searchsorted(targets.record, records)
         self._lengths = (targets.end - targets.start).T  # [T, S]
-        sizes = self._lengths.ravel()
-        inside = ranges(targets.start.T.ravel(), sizes)
-        self._first_member = np.append(0, np.cumsum(self._lengths.sum(1)))[self._targets]
+        span_lengths = self._lengths.ravel()
+        target_lengths = self._lengths.sum(1)
+        rows = ranges(targets.start.T.ravel(), span_lengths)
+        self._first_member = np.append(0, np.cumsum(target_lengths))[self._first_target]
 
         # A token of two records is in the list twice: records are drawn one by one.
-        width = 1 + max(inside, default=0)
-        owner = np.repeat(targets.record, self._lengths.sum(1))
-        keys, self._members = np.unique(owner * width + inside, return_inverse=True)
-        self.tokens = keys % width
-        self._first_token = np.searchsorted(keys // width, records)
-        # For each side: its tokens, None for all, and where a record's begin.
-        self._own = [(None, self._first_token)]
+        record_of_row = np.repeat(targets.record, target_lengths)
+        base = 1 + max(rows, default=0)
+        keys, self._members = np.unique(record_of_row * base + rows, return_inverse=True)
+        self.tokens = keys % base
+        self._first_token = np.searchsorted(keys // base, records)
+        # For each side: its tokens (None for all), and where each record's tokens begin.
+        self._sides = [(None, self._first_token)]
         if self.sides > 1:
-            side = np.repeat(np.tile(np.arange(self.sides), len(targets.record)), sizes)
-            self._own = [self._only(side == number) for number in range(self.sides)]
+            side = np.repeat(np.tile(np.arange(self.sides), len(targets.record)), span_lengths)
+            self._sides = [self._index_side(side == number) for number in range(self.sides)]
 
-    def _only(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Select one side's tokens, and where a record's begin; `members` [M] bool are its own,
-        and count its tokens hereafter."""
+    def _index_side(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """List one side's tokens, and find where each record's tokens begin. The side's `members`
+        [M] bool become indices of this list."""
         tokens, self._members[members] = np.unique(self._members[members], return_inverse=True)
         return tokens, np.searchsorted(tokens, self._first_token)
 
     def batch(self, records: np.ndarray) -> SpanBatch:
         """Make the batch of these records, in this order; `tokens` are rows of the activation
         file."""
-        tokens, token_shift = _taken(self._first_token, records)
-        targets, _ = _taken(self._targets, records)
-        inside, _ = _taken(self._first_member, records)
-        sides, shifts, before = [], [], 0
-        for own, starts in self._own:
-            chosen, shift = _taken(starts, records)
-            shifts.append(shift + before)
-            sides.append(
-                None
-                if own is None
-                else own[chosen] + np.repeat(token_shift, _sizes(starts, records))
-            )
-            before += len(chosen)
-        spans = np.repeat(np.stack(shifts, 1), _sizes(self._targets, records), axis=0)
+        tokens, token_shift = _take_records(self._first_token, records)
+        targets, _ = _take_records(self._first_target, records)
+        members, _ = _take_records(self._first_member, records)
+        sides, shifts, tokens_before = [], [], 0
+        for side_tokens, starts in self._sides:
+            taken, shift = _take_records(starts, records)
+            shifts.append(shift + tokens_before)
+            tokens_before += len(taken)
+            if side_tokens is None:
+                sides.append(None)
+            else:
+                sides.append(side_tokens[taken] + np.repeat(token_shift, _sizes(starts, records)))
+        target_counts = _sizes(self._first_target, records)
+        span_shifts = np.repeat(np.stack(shifts, 1), target_counts, axis=0)
         lengths = self._lengths[targets].ravel()
         return SpanBatch(
-            self.tokens[tokens],
-            self.record[targets],
-            targets,
-            sides,
-            self._members[inside] + np.repeat(spans.ravel(), lengths),
-            np.cumsum(lengths) - lengths,
+            tokens=self.tokens[tokens],
+            record=self.record[targets],
+            targets=targets,
+            sides=sides,
+            members=self._members[members] + np.repeat(span_shifts.ravel(), lengths),
+            bags=np.cumsum(lengths) - lengths,
         )
 
 
@@ -226,8 +226,10 @@ def _sizes(starts: np.ndarray, records: np.ndarray) -> np.ndarray:
     return starts[records + 1] - starts[records]
 
 
-def _taken(starts: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find where the records' items lie, one record after the other, and by how much each record's
-    indices shift."""
+def _take_records(starts: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Concatenate the indices of the records' items, and return by how much each record's indices
+    shift."""
     sizes = _sizes(starts, records)
-    return ranges(starts[records], sizes), np.cumsum(sizes) - sizes - starts[records]
+    first = starts[records]
+    first_in_batch = np.cumsum(sizes) - sizes
+    return ranges(first, sizes), first_in_batch - first

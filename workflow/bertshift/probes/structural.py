@@ -34,7 +34,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_jsonl
 from bertshift.probes import trees
 from bertshift.probes.settings import StructuralSettings
-from bertshift.rows.blocks import block_of, in_columns
+from bertshift.rows.blocks import in_columns, outside
 from bertshift.running.parts import Part, PartCache, made
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
@@ -54,14 +54,14 @@ COLUMNS = [
     "n",
 ]
 PROGRESS_SECONDS = 5
-WORDS = 1 << 11  # handled at a time where nothing is trained
-IMPROVEMENT = 1e-4  # of the dev loss, to count as one
+WORDS = 1 << 11  # words of a batch where nothing is trained
+IMPROVEMENT = 1e-4  # least decrease of the dev loss that resets patience
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences one after the other: vectors [W, layers + 1, d] of their words, each one's number
-    of words and gold."""
+    """Concatenated sentences: vectors [W, layers + 1, d] of their words, and each sentence's
+    number of words and gold."""
 
     vectors: Tensor
     lengths: list[int]
@@ -77,33 +77,31 @@ class Sentences:
     """
 
     def __init__(self, vectors: Tensor, rows: Sequence[Mapping], device: torch.device):
-        self.vectors, self.device = vectors, device
+        self.vectors = vectors
+        self.device = device
         self.lengths = np.array([len(row["heads"]) for row in rows])
-        self.kept = [np.array(row["upos"]) != "PUNCT" for row in rows]
+        self.is_word = [np.array(row["upos"]) != "PUNCT" for row in rows]
         self.gold = {
-            kind: _on_device([of(row["heads"]) for row in rows], device)
-            for kind, of in (("depth", trees.depths), ("distance", trees.distances))
+            "depth": _move_arrays([trees.depths(row["heads"]) for row in rows], device),
+            "distance": _move_arrays([trees.distances(row["heads"]) for row in rows], device),
         }
-        self._starts = np.append(0, np.cumsum(self.lengths))
+        self._by_sentence = vectors.split(self.lengths.tolist())
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def batch(self, members: Sequence[int]) -> Batch:
-        vectors = torch.cat([self.vectors[self._starts[i] : self._starts[i + 1]] for i in members])
-        return Batch(
-            vectors.to(self.device, torch.promote_types(vectors.dtype, torch.float32)),
-            self.lengths[members].tolist(),
-            {kind: [gold[i] for i in members] for kind, gold in self.gold.items()},
-        )
+        """Concatenate these sentences, in this order."""
+        vectors = torch.cat([self._by_sentence[i] for i in members])
+        dtype = torch.promote_types(vectors.dtype, torch.float32)
+        gold = {kind: [arrays[i] for i in members] for kind, arrays in self.gold.items()}
+        return Batch(vectors.to(self.device, dtype), self.lengths[members].tolist(), gold)
 
 
-def _on_device(arrays: list[np.ndarray], device: torch.device) -> list[Tensor]:
+def _move_arrays(arrays: list[np.ndarray], device: torch.device) -> list[Tensor]:
     """Move all arrays to the device in one transfer."""
-    flat = torch.from_numpy(
-        np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
-    ).to(device)
-    parts = flat.split([array.size for array in arrays])
+    flat = np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
+    parts = torch.from_numpy(flat).to(device).split([array.size for array in arrays])
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
@@ -116,26 +114,32 @@ def squared_distances(z: Tensor) -> Tensor:
     """Square the distances between vectors: [..., n, r] -> [..., n, n], exactly 0 on the
     diagonal."""
     gram = z @ z.mT
-    own = gram.diagonal(dim1=-2, dim2=-1)
-    return (own[..., :, None] + own[..., None, :] - 2 * gram).clamp_(min=0)
+    squares = gram.diagonal(dim1=-2, dim2=-1)
+    return (squares[..., :, None] + squares[..., None, :] - 2 * gram).clamp_(min=0)
 
 
 def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """Calculate the losses [k] of k depth probes, given z [k, W, r], and the gradient of each loss
     in the shape of z."""
-    golds, sentences = batch.gold["depth"], len(batch.lengths)
-    share = torch.cat([torch.full_like(gold, 1 / (len(gold) * sentences)) for gold in golds])
+    golds = batch.gold["depth"]
+    shares = [torch.full_like(gold, 1 / (len(gold) * len(golds))) for gold in golds]
+    share = torch.cat(shares)
     error = squared_lengths(z) - torch.cat(golds)
-    return (error.abs() * share).sum(-1), 2 * (error.sign() * share)[..., None] * z
+    losses = (error.abs() * share).sum(-1)
+    gradient = 2 * (error.sign() * share)[..., None] * z
+    return losses, gradient
 
 
 def distance_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """Calculate the losses [k] of k distance probes, given z [k, W, r], and the gradient of each
     loss in the shape of z."""
-    losses, gradient = 0.0, torch.empty_like(z)
-    parts = (whole.split(batch.lengths, dim=1) for whole in (z, gradient))
-    for part, out, gold in zip(*parts, batch.gold["distance"], strict=True):
-        share = 1 / (gold.numel() * len(batch.lengths))
+    losses = 0.0
+    gradient = torch.empty_like(z)
+    z_parts = z.split(batch.lengths, dim=1)
+    gradient_parts = gradient.split(batch.lengths, dim=1)
+    golds = batch.gold["distance"]
+    for part, out, gold in zip(z_parts, gradient_parts, golds, strict=True):
+        share = 1 / (gold.numel() * len(golds))
         error = squared_distances(part) - gold
         losses = losses + share * error.abs().sum((-2, -1))
         signs = error.sign_()
@@ -153,18 +157,23 @@ RECOVERED = {
 
 
 class Probe:
-    """One probe of the `kind` depth or distance, with an optimiser and a schedule of its own."""
+    """One probe of the `kind` depth or distance, with its own optimiser and schedule."""
 
     def __init__(
         self, kind: str, layer: int, seed: int, settings: StructuralSettings, like: Tensor
     ):
         """Give the probe the width, type and device of the vectors `like` [..., d]."""
         width = like.shape[-1]
-        self.kind, self.layer, self.seed, self.rank = kind, layer, seed, settings.rank or width
+        self.kind = kind
+        self.layer = layer
+        self.seed = seed
+        self.rank = settings.rank or width
         generator = torch.Generator().manual_seed(seed_from("structural probe", kind, layer, seed))
         weight = torch.empty(width, self.rank).uniform_(-0.05, 0.05, generator=generator)
         self.weight = weight.to(like.device, like.dtype)
-        self.best, self._lowest, self._waited = self.weight, math.inf, 0
+        self.best = self.weight
+        self._lowest = math.inf
+        self._waited = 0
         self._patience = settings.patience
         self._optimizer = torch.optim.Adam([self.weight], settings.learning_rate, fused=True)
         self._schedule = ReduceLROnPlateau(self._optimizer, factor=0.1, patience=0)
@@ -174,15 +183,17 @@ class Probe:
         self._optimizer.step()
 
     def validated(self, loss: float) -> bool:
-        """Take note of an epoch's dev loss, and say whether to go on. Raises UserError for a loss
-        that is not finite."""
+        """Record an epoch's dev loss, and return whether training goes on. Raises UserError for a
+        loss that is not finite."""
         if not math.isfinite(loss):
             raise UserError(
                 f"The {self.kind} probe's loss on layer {self.layer} is {loss}: check the model."
             )
         self._schedule.step(loss)
         if loss < self._lowest - IMPROVEMENT:
-            self.best, self._lowest, self._waited = self.weight.clone(), loss, 0
+            self.best = self.weight.clone()
+            self._lowest = loss
+            self._waited = 0
         else:
             self._waited += 1
         return self._waited < self._patience
@@ -192,23 +203,17 @@ def of_kind(kind: str, probes: Sequence[Probe]) -> list[Probe]:
     return [probe for probe in probes if probe.kind == kind]
 
 
-def projected(batch: Batch, probes: Sequence[Probe], weights: Sequence[Tensor]) -> Tensor:
-    """Project the words of a batch into the space of each of k probes, [k, W, r]."""
-    return torch.stack(
-        [batch.vectors[:, one.layer] @ weight for one, weight in zip(probes, weights, strict=True)]
-    )
-
-
 def losses_and_gradients(
     batch: Batch, probes: Sequence[Probe]
 ) -> Iterator[tuple[Probe, Tensor, Tensor]]:
     """Calculate for each probe its mean loss over the batch, and that loss's gradient by z [W,
     r]."""
     for kind, loss in LOSS.items():
-        if own := of_kind(kind, probes):
-            yield from zip(
-                own, *loss(projected(batch, own, [one.weight for one in own]), batch), strict=True
-            )
+        probes_of_kind = of_kind(kind, probes)
+        if probes_of_kind:
+            z = [batch.vectors[:, probe.layer] @ probe.weight for probe in probes_of_kind]
+            losses, gradients = loss(torch.stack(z), batch)
+            yield from zip(probes_of_kind, losses, gradients, strict=True)
 
 
 def step(probes: Sequence[Probe], batch: Batch) -> None:
@@ -218,13 +223,13 @@ def step(probes: Sequence[Probe], batch: Batch) -> None:
 
 
 def mean_losses(probes: Sequence[Probe], sentences: Sentences) -> dict[Probe, float]:
-    total = dict.fromkeys(probes, 0.0)
-    for members in np.array_split(
-        np.arange(len(sentences)), math.ceil(sentences.lengths.sum() / WORDS)
-    ):
+    """Calculate the mean loss of each probe over all sentences."""
+    means = dict.fromkeys(probes, 0.0)
+    batches = math.ceil(sentences.lengths.sum() / WORDS)
+    for members in np.array_split(np.arange(len(sentences)), batches):
         for probe, loss, _ in losses_and_gradients(sentences.batch(members), probes):
-            total[probe] += loss.item() * len(members) / len(sentences)
-    return total
+            means[probe] += loss.item() * len(members) / len(sentences)
+    return means
 
 
 def fit(
@@ -233,18 +238,18 @@ def fit(
     """Train all probes on the same batches, each until its own end; their `best` weights are the
     result.
 
-    A probe becomes what it would become alone. The batches are the same for every model and probe
-    seed.
+    The result for a probe does not depend on the other probes. The batches are the same for every
+    model and probe seed.
     """
-    running, shown = list(probes), time.monotonic()
+    running = list(probes)
+    last_print = time.monotonic()
     for epoch in range(1, settings.epochs + 1):
-        order = np.random.default_rng(seed_from("structural probe", "batches", epoch)).permutation(
-            len(train)
-        )
+        rng = np.random.default_rng(seed_from("structural probe", "batches", epoch))
+        order = rng.permutation(len(train))
         for first in range(0, len(order), settings.batch_size):
             step(running, train.batch(order[first : first + settings.batch_size]))
-            if time.monotonic() - shown > PROGRESS_SECONDS:
-                shown = time.monotonic()
+            if time.monotonic() - last_print > PROGRESS_SECONDS:
+                last_print = time.monotonic()
                 print(
                     f"structural_probe: epoch {epoch} of at most {settings.epochs}, sentence"
                     f" {first} of {len(train)}, {len(running)} of {len(probes)} probes still"
@@ -262,58 +267,60 @@ def fit(
 def evaluate(
     probes: Sequence[Probe], sentences: Sentences
 ) -> Iterator[tuple[Probe, str, float, int, list[float]]]:
-    """Measure each probe at its best weights: its measures, what they are means over, and the
-    measures without each block of sentences (NaN where nothing is left).
+    """Measure each probe at its best weights: the probe, measure, value, n, and the values without
+    each block of sentences (NaN where nothing is left).
 
-    Spearman's correlation, over sentences of 5 to 50 words; of distances, the mean over rows, a
-    word's distance to itself among them. Root accuracy over sentences and UUAS over edges, both
-    among words that are not punctuation.
+    Spearman's correlation is a mean over sentences of 5 to 50 words. For distances, a sentence's
+    correlation is the mean over rows, which include a word's distance to itself. Root accuracy is
+    a mean over sentences and UUAS over edges, both among words that are not punctuation.
     """
+    rests = outside(len(sentences))
     for kind, predict in PREDICT.items():
-        own = of_kind(kind, probes)
-        measure, recovered = RECOVERED[kind]
-        correlation, found = np.zeros((2, len(own), len(sentences)))
+        probes_of_kind = of_kind(kind, probes)
+        measure, count_recovered = RECOVERED[kind]
+        correlation = np.zeros((len(probes_of_kind), len(sentences)))
+        recovered = np.zeros((len(probes_of_kind), len(sentences)))
         possible = np.zeros(len(sentences), int)
-        for members in _of_one_length(sentences.lengths):
+        for members in _batches_of_one_length(sentences.lengths):
             batch = sentences.batch(members)
-            z = projected(batch, own, [probe.best for probe in own]).unflatten(
-                1, (len(members), -1)
-            )
+            z = [batch.vectors[:, probe.layer] @ probe.best for probe in probes_of_kind]
+            z = torch.stack(z).unflatten(1, (len(members), -1))
             predicted = predict(z).double().cpu().numpy()
             gold = torch.stack(batch.gold[kind]).cpu().numpy()
-            rows = trees.spearman(predicted, gold)
-            correlation[:, members] = rows.reshape(*rows.shape[:2], -1).mean(axis=-1)
+            by_row = trees.spearman(predicted, gold)
+            by_row = by_row.reshape(len(probes_of_kind), len(members), -1)
+            correlation[:, members] = by_row.mean(axis=-1)
             for i, member in enumerate(members):
-                if (kept := sentences.kept[member]).any():
-                    found[:, member], possible[member] = recovered(predicted[:, i], gold[i], kept)
+                is_word = sentences.is_word[member]
+                if is_word.any():
+                    recovered[:, member], possible[member] = count_recovered(
+                        predicted[:, i], gold[i], is_word
+                    )
         mean, counted = trees.mean_over_lengths(correlation, sentences.lengths)
-        means, shares = [mean], [found.sum(axis=1) / (possible.sum() or math.nan)]
-        for rest in outside_blocks(len(sentences)):
-            mean = np.full(len(own), np.nan)
+        means, shares = [mean], [_share(recovered, possible)]
+        for rest in rests:
+            mean = np.full(len(probes_of_kind), np.nan)
             with suppress(UserError):
                 mean, _ = trees.mean_over_lengths(correlation[:, rest], sentences.lengths[rest])
             means.append(mean)
-            shares.append(found[:, rest].sum(axis=1) / (possible[rest].sum() or math.nan))
-        of = {
-            "spearman": (np.transpose(means), counted),
-            measure: (np.transpose(shares), int(possible.sum())),
-        }
-        for number, probe in enumerate(own):
-            for name, (values, n) in of.items():
-                value, *without = values[number].tolist()
-                yield probe, name, value, n, without
+            shares.append(_share(recovered[:, rest], possible[rest]))
+        counted_possible = int(possible.sum())
+        for number, probe in enumerate(probes_of_kind):
+            value, *without = [float(mean[number]) for mean in means]
+            yield probe, "spearman", value, counted, without
+            value, *without = [float(share[number]) for share in shares]
+            yield probe, measure, value, counted_possible, without
 
 
-def outside_blocks(sentences: int) -> list[np.ndarray]:
-    """Tell for each block which sentences are outside it, [sentences] bool."""
-    block = block_of(sentences)
-    return [block != number for number in range(block[-1] + 1)]
+def _share(recovered: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """Divide the sums over sentences; NaN where nothing is possible."""
+    return recovered.sum(axis=1) / (possible.sum() or math.nan)
 
 
-def _of_one_length(lengths: np.ndarray) -> Iterator[np.ndarray]:
+def _batches_of_one_length(lengths: np.ndarray) -> Iterator[np.ndarray]:
     for length in np.unique(lengths):
-        same = np.flatnonzero(lengths == length)
-        yield from np.array_split(same, math.ceil(len(same) * length / WORDS))
+        members = np.flatnonzero(lengths == length)
+        yield from np.array_split(members, math.ceil(len(members) * length / WORDS))
 
 
 def word_vectors(activations: Activations, examples: Sequence[int]) -> np.ndarray:
@@ -321,20 +328,22 @@ def word_vectors(activations: Activations, examples: Sequence[int]) -> np.ndarra
     that the file has."""
     ranges = [np.arange(*activations.word_offsets[i : i + 2]) for i in examples]
     words = np.concatenate(ranges)
-    starts = np.repeat(activations.offsets[examples], [len(one) for one in ranges])
-    first, last = starts + activations.word_first[words], starts + activations.word_last[words]
-    layers = range(activations.layers + 1)
-    vectors = np.empty((len(words), len(layers), activations.width), activations.hidden(0).dtype)
-    for layer in layers:
+    starts = np.repeat(activations.offsets[examples], list(map(len, ranges)))
+    first = starts + activations.word_first[words]
+    last = starts + activations.word_last[words]
+    layers = activations.layers + 1
+    vectors = np.empty((len(words), layers, activations.width), activations.hidden(0).dtype)
+    for layer in range(layers):
         hidden = activations.hidden(layer)
         for start in range(0, len(words), WORDS):
             part = slice(start, start + WORDS)
-            vectors[part, layer] = _means(hidden, first[part], last[part])
+            vectors[part, layer] = _average_pieces(hidden, first[part], last[part])
     return vectors
 
 
-def _means(hidden: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    total, pieces = hidden[first].astype(np.float32), last - first + 1
+def _average_pieces(hidden: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    pieces = last - first + 1
+    total = hidden[first].astype(np.float32)
     for piece in range(1, pieces.max()):
         longer = pieces > piece
         total[longer] += hidden[first[longer] + piece]
@@ -344,8 +353,8 @@ def _means(hidden: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarra
 def read_splits(
     activations: Activations, rows: Sequence[Mapping], settings: StructuralSettings
 ) -> dict[str, Sentences]:
-    """Read word vectors and trees of train, dev and test, without sentences that the window has
-    cut; prints their number.
+    """Read word vectors and trees of train, dev and test; leave out the sentences that the window
+    has cut, and print their number.
 
     Raises UserError where rows and examples differ, where a split is empty, and where the rank is
     above the width.
@@ -361,39 +370,39 @@ def read_splits(
             f"structural probe setting rank is {settings.rank}, but vectors in {path} have"
             f" {activations.width} dimensions; write that number or less."
         )
-    whole = np.minimum.reduceat(activations.word_first, activations.word_offsets[:-1]) >= 0
+    is_whole = np.minimum.reduceat(activations.word_first, activations.word_offsets[:-1]) >= 0
     splits = {}
     for split in ("train", "dev", "test"):
-        members = [number for number, row in enumerate(rows) if row["split"] == split]
+        numbers = [number for number, row in enumerate(rows) if row["split"] == split]
         if split == "train":
-            members = sample(members, settings.max_train, "the treebank", split)
-        kept = [number for number in members if whole[number]]
+            numbers = sample(numbers, settings.max_train, "the treebank", split)
+        whole = [number for number in numbers if is_whole[number]]
         print(
-            f"structural_probe: {path}: {len(kept)} sentences of {split},"
-            f" {len(members) - len(kept)} too long for the window",
+            f"structural_probe: {path}: {len(whole)} sentences of {split},"
+            f" {len(numbers) - len(whole)} too long for the window",
             file=sys.stderr,
             flush=True,
         )
-        if not kept:
+        if not whole:
             raise UserError(
                 f"{path} has no whole sentence of split {split}; extract it with a larger"
                 " max_length."
             )
-        vectors = torch.from_numpy(word_vectors(activations, kept))
-        splits[split] = Sentences(vectors, [rows[number] for number in kept], device)
+        vectors = torch.from_numpy(word_vectors(activations, whole))
+        splits[split] = Sentences(vectors, [rows[number] for number in whole], device)
     return splits
 
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Compute in whole float32 inside the block. The ten bits of TF32, which some installations
-    make the default, lose differences of large numbers."""
-    before = torch.get_float32_matmul_precision()
+    """Multiply matrices in float32 inside the block. TF32, the default of some installations, has
+    ten bits, too few for differences of large numbers."""
+    precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(precision)
 
 
 def probe(
@@ -401,41 +410,40 @@ def probe(
     sources: Mapping[tuple[int, int], Source],
     sentences: Path,
     settings: StructuralSettings,
-    kept: PartCache,
+    part_cache: PartCache,
 ) -> pd.DataFrame:
     """Train depth and distance probes on all layers of every replicate's activations, and test
     them on dev and test.
 
-    sources: (init, seed) -> what the activations of `sentences` (words, upos, heads, split) come
-    from. A replicate's probes are a part of the work. Returns a table of COLUMNS and
+    sources: (init, seed) -> the source of the activations of `sentences` (words, upos, heads,
+    split). A replicate's probes are a part of the work. Returns a table of COLUMNS and
     blocks.JACKKNIFE_COLUMNS; layer 0 is the embedding output. Word vectors are held in memory, one
-    replicate's at a time: 2.1 GB a 100,000 words for a BERT-base in float16. Raises UserError as
+    replicate's at a time: 2.1 GB for 100,000 words of a BERT-base in float16. Raises UserError as
     `read_splits` does.
     """
     rows = list(read_jsonl(sentences))
 
     def learn(source: Source, seeds: list[int]) -> dict:
-        activations = source.written(kept.folder / "states.npz")
+        activations = source.written(part_cache.folder / "states.npz")
         splits = read_splits(activations, rows, settings)
-        return {"rows": list(_of_replicate(splits, settings, seeds))}
+        return {"rows": list(_probe_replicate(splits, settings, seeds))}
 
-    parts = {
-        (init, seed): Part(
+    parts = {}
+    for (init, seed), source in sources.items():
+        parts[init, seed] = Part(
             f"init{init}_seed{seed}",
-            {"code": kept.code, "settings": asdict(settings), "states": source.recipe()},
+            {"code": part_cache.code, "settings": asdict(settings), "states": source.recipe()},
             partial(learn, source, settings.seeds_of(seed)),
         )
-        for (init, seed), source in sources.items()
-    }
-    table, rests = [], []
-    for replicate, found in made(parts, kept.folder, "structural_probes").items():
-        for *row, probe_seed, value, n, without in found["rows"]:
-            table.append(("structural_probe", model, *row, *replicate, probe_seed, value, n))
-            rests.append(without)
-    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(rests)], axis=1)
+    table, jackknife = [], []
+    for replicate, result in made(parts, part_cache.folder, "structural_probes").items():
+        for *keys, probe_seed, value, n, without in result["rows"]:
+            table.append(("structural_probe", model, *keys, *replicate, probe_seed, value, n))
+            jackknife.append(without)
+    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(jackknife)], axis=1)
 
 
-def _of_replicate(
+def _probe_replicate(
     splits: Mapping[str, Sentences], settings: StructuralSettings, seeds: Sequence[int]
 ) -> Iterator[tuple]:
     """Probe one replicate: rows of kind, layer, split, measure, rank, probe seed, value, n and
@@ -450,5 +458,6 @@ def _of_replicate(
     with full_precision():
         fit(probes, splits["train"], splits["dev"], settings)
         for split in ("dev", "test"):
-            for one, measure, *numbers in evaluate(probes, splits[split]):
-                yield one.kind, one.layer, split, measure, one.rank, one.seed, *numbers
+            for probe, measure, value, n, without in evaluate(probes, splits[split]):
+                keys = (probe.kind, probe.layer, split, measure, probe.rank, probe.seed)
+                yield *keys, value, n, without

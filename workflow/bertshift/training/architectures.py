@@ -1,5 +1,5 @@
-"""The configuration of a model that is pretrained here: one set of names for all families,
-BERT's."""
+"""The configuration of a model that is pretrained here, with the names of BertConfig for all
+families."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from transformers import CONFIG_MAPPING, BertConfig, PreTrainedConfig
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 
-# Names of other families, where `attribute_map` of their configuration does not tell; a family may
-# have several.
+# Names of other families that `attribute_map` of their configuration lacks; a family may have
+# several.
 NAMES = {
     "intermediate_size": ("n_inner", "hidden_dim"),
     "hidden_dropout_prob": (
@@ -22,7 +22,7 @@ NAMES = {
     ),
     "attention_probs_dropout_prob": ("attention_dropout", "attn_pdrop"),
 }
-# Without these a configuration is of a model that no checkpoint of the family is.
+# Settings of the family's published checkpoints that differ from its default configuration.
 PUBLISHED = {
     "deberta-v2": {
         "relative_attention": True,
@@ -56,11 +56,9 @@ def config_of(
             " BertConfig such as num_hidden_layers, hidden_size, num_attention_heads and"
             " intermediate_size (the vocabulary's size comes from the tokenizer)."
         )
-    shape = {
-        key: getattr(BertConfig(), key)
-        for key in ("hidden_size", "num_attention_heads", "max_position_embeddings")
-    }
-    width, heads, positions = (architecture.get(key, default) for key, default in shape.items())
+    shape = BertConfig().to_dict() | dict(architecture)
+    width, heads = shape["hidden_size"], shape["num_attention_heads"]
+    positions = shape["max_position_embeddings"]
     if width % heads:
         raise UserError(
             f"architecture key hidden_size is {width}; write a multiple of num_attention_heads"
@@ -71,28 +69,29 @@ def config_of(
             f"max_length is {longest}; write a number from 8 to max_position_embeddings"
             f" ({positions}) instead."
         )
-    kind = CONFIG_MAPPING[family]
-    known = kind().to_dict()
-    own = dict(PUBLISHED.get(family, {}))
+    config_class = CONFIG_MAPPING[family]
+    defaults = config_class().to_dict()
+    settings = dict(PUBLISHED.get(family, {}))
     for key, value in architecture.items():
-        own |= dict.fromkeys(_names(kind, known, key), value)
+        settings |= dict.fromkeys(_find_names(config_class, defaults, key), value)
     if FAMILIES[family].positions_from_padding:
-        own["max_position_embeddings"] = positions + special["pad_token_id"] + 1
-    own |= {
-        key: value
-        for key, value in {"num_key_value_heads": heads, "head_dim": width // heads}.items()
-        if key in known
-    }
-    return kind(**own, vocab_size=vocabulary, **special)
+        settings["max_position_embeddings"] = positions + special["pad_token_id"] + 1
+    if "num_key_value_heads" in defaults:
+        settings["num_key_value_heads"] = heads
+    if "head_dim" in defaults:
+        settings["head_dim"] = width // heads
+    return config_class(**settings, vocab_size=vocabulary, **special)
 
 
-def _names(kind: type[PreTrainedConfig], known: Mapping, key: str) -> list[str]:
-    """List the configuration's names of `key`; a family without a dropout in some place has no
-    name of it."""
-    name = kind.attribute_map.get(key, key)
-    found = [name] if name in known else [other for other in NAMES.get(key, ()) if other in known]
-    if not found and "dropout" not in key:
+def _find_names(config_class: type[PreTrainedConfig], defaults: Mapping, key: str) -> list[str]:
+    """List the configuration's names of `key`; a dropout that the family lacks has no name."""
+    mapped = config_class.attribute_map.get(key, key)
+    if mapped in defaults:
+        return [mapped]
+    names = [name for name in NAMES.get(key, ()) if name in defaults]
+    if not names and "dropout" not in key:
         raise UserError(
-            f"architecture key {key} cannot be set: {kind.model_type} has none; leave it out."
+            f"architecture key {key} cannot be set: {config_class.model_type} has none; leave it"
+            " out."
         )
-    return found
+    return names

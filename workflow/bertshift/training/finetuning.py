@@ -33,7 +33,7 @@ SPLITS = ("train", "dev")
 
 
 class Inputs:
-    """A task's rows as one tokeniser reads them, encoded once for all runs that train on them.
+    """A task's rows for one tokeniser, encoded once for all runs that train on them.
 
     `task` is the configuration's entry with its name: name, dataset, kind, metrics (headline
     first), max_length, and perhaps doc_stride, max_query_length, max_train, max_dev (sizes of
@@ -45,14 +45,15 @@ class Inputs:
     ):
         self.settings = json.loads(json.dumps(dict(task)))
         self.task = load_task(task, sidecar, rows.get("train", ()))
-        self.used = {
-            split: sample(rows.get(split, ()), task.get(f"max_{split}"), task["dataset"], split)
-            for split in SPLITS
-        }
-        self.sampled = {split: len(self.used[split]) < len(rows[split]) for split in SPLITS}
-        self.described = {
-            split: describe_split(sidecar, split, len(self.used[split])) for split in SPLITS
-        }
+        self.used: dict[str, list[dict]] = {}
+        self.sampled: dict[str, bool] = {}
+        self.described: dict[str, str] = {}
+        for split in SPLITS:
+            split_rows = rows.get(split, ())
+            used = sample(split_rows, task.get(f"max_{split}"), task["dataset"], split)
+            self.used[split] = used
+            self.sampled[split] = len(used) < len(split_rows)
+            self.described[split] = describe_split(sidecar, split, len(used))
         self.task.check(self.used)
         self.tokenizer = load_tokenizer(start_dir)
 
@@ -62,7 +63,8 @@ class Inputs:
 
     @cached_property
     def digest(self) -> str:
-        return blake2b(json.dumps(self.used, sort_keys=True).encode(), digest_size=16).hexdigest()
+        text = json.dumps(self.used, sort_keys=True)
+        return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def trainer(
@@ -71,17 +73,15 @@ def trainer(
     """Build a function (run, folder) -> scores, whose runs all start in `start_dir` and learn from
     `data_dir`.
 
-    A run is what a rule says of it: `task`, `training`, `variants` (of its model's name) and
-    `seed`. What is read and encoded for the first run serves the others. In the place of a folder
-    may stand those of a run's snapshots.
+    A run has the keys of a rule's settings: `task`, `training`, `variants` (of its model's name)
+    and `seed`. All runs of one task share the inputs that the first has read and encoded. A
+    mapping of folders, one for each snapshot, may replace the folder.
     """
-    rows, sidecar = (
-        {split: read_examples(data_dir, split) for split in SPLITS},
-        read_sidecar(data_dir),
-    )
+    rows = {split: read_examples(data_dir, split) for split in SPLITS}
+    sidecar = read_sidecar(data_dir)
 
     @cache
-    def inputs(task: str) -> Inputs:
+    def read_inputs(task: str) -> Inputs:
         return Inputs(json.loads(task), rows, sidecar, start_dir)
 
     def train_run(run: Mapping, folder: Path | Mapping[int, Path]) -> dict | None:
@@ -89,9 +89,9 @@ def trainer(
         kinds = {variant.kind for variant in variants}
         settings = TrainSettings(**run["training"])
         lora = {"alpha": settings.lora_alpha, "dropout": settings.lora_dropout}
-        make = write_snapshots if isinstance(folder, Mapping) else finetune
-        return make(
-            inputs(json.dumps(run["task"], sort_keys=True)),
+        train_model = write_snapshots if isinstance(folder, Mapping) else finetune
+        return train_model(
+            read_inputs(json.dumps(run["task"], sort_keys=True)),
             start_dir,
             folder,
             settings,
@@ -115,23 +115,24 @@ def finetune(
     finish: Callable[[nn.Module], None] | None = None,
     head_from: Path | None = None,
 ) -> dict:
-    """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return what
-    scores.json says.
+    """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return the
+    contents of scores.json.
 
     `prepare` may change the encoder before training (re-initialise, freeze, truncate, add
     adapters), and `finish` the model after it (merge adapters); the head is drawn from `seed`, or
     taken from the fine-tuned model in `head_from`.
 
-    Writes into `run_dir` the model folder, steps.tsv, layers.tsv, recipe.json (what made it),
-    predictions.tsv (id, gold, prediction, ...) and, last, scores.json. What an earlier call with
-    the same recipe finished is not done again. UserError for inputs that are too long for the
-    encoder.
+    Writes into `run_dir` the model folder, steps.tsv, layers.tsv, recipe.json (all that the run
+    depends on), predictions.tsv (id, gold, prediction, ...) and, last, scores.json. A step that an
+    earlier call with the same recipe has finished is skipped. UserError for inputs that are too
+    long for the encoder.
     """
     start_dir, run_dir = Path(start_dir), Path(run_dir)
     model = starting_model(inputs.task, start_dir, seed, prepare, head_from)
-    recipe = _recipe(inputs, settings, seed, model)
+    recipe = _build_recipe(inputs, settings, seed, model)
 
-    finished = _finished(run_dir, recipe)
+    recipe_file = run_dir / "recipe.json"
+    finished = recipe_file.is_file() and read_json(recipe_file) == recipe
     if finished and (run_dir / "scores.json").is_file():
         return read_json(run_dir / "scores.json")
     if finished and (run_dir / WEIGHTS).is_file():
@@ -143,8 +144,8 @@ def finetune(
         if finish is not None:
             finish(model)
         save_model(run_dir, model, inputs.tokenizer)
-        write_json(run_dir / "recipe.json", recipe)
-    return _write_scores(run_dir, inputs, model, _batches(inputs, settings))
+        write_json(recipe_file, recipe)
+    return _write_scores(run_dir, inputs, model, _count_batches(inputs, settings))
 
 
 def write_snapshots(
@@ -161,27 +162,29 @@ def write_snapshots(
     """Fine-tune as `finetune` does, and write the model after each share of all steps (percent)
     into the share's folder.
 
-    A share means the nearest whole number of steps. A folder holds what `finetune` writes, but no
-    recipe.json. Training ends with the largest share. Until then the weights stand in hidden files
-    of that share's folder.
+    A share is rounded to the nearest whole number of steps. A folder has the files that `finetune`
+    writes, but no recipe.json. Training ends with the largest share. Until then the weights are in
+    hidden files of that share's folder.
     """
-    batches = _batches(inputs, settings)
-    steps = {share: round(settings.total_steps(batches) * share / 100) for share in folders}
+    batches = _count_batches(inputs, settings)
+    total = settings.total_steps(batches)
+    steps = {share: round(total * share / 100) for share in folders}
     run_dir = Path(folders[max(folders)])
-    hidden = {step: run_dir / f".step{step}" for step in steps.values()}
+    weight_files = {step: run_dir / f".step{step}" for step in steps.values()}
     model = starting_model(inputs.task, Path(start_dir), seed, prepare, head_from)
-    _train(model, inputs, settings, seed, run_dir, hidden)
+    _train(model, inputs, settings, seed, run_dir, weight_files)
     logs = {name: read_tsv(run_dir / name) for name in ("steps.tsv", "layers.tsv")}
     for share, folder in folders.items():
-        model.load_state_dict(weights(hidden[steps[share]]))
-        taken = model
+        model.load_state_dict(weights(weight_files[steps[share]]))
+        snapshot = model
         if finish is not None:
-            finish(taken := deepcopy(model))
+            snapshot = deepcopy(model)
+            finish(snapshot)
         for name, table in logs.items():
             write_tsv(folder / name, table[table["step"] <= steps[share]])
-        save_model(folder, taken, inputs.tokenizer)
-        _write_scores(folder, inputs, taken, batches)
-    for file in hidden.values():
+        save_model(folder, snapshot, inputs.tokenizer)
+        _write_scores(folder, inputs, snapshot, batches)
+    for file in weight_files.values():
         file.unlink()
 
 
@@ -195,22 +198,14 @@ def _train(
 ) -> None:
     check_lengths(inputs.examples, model)
     collate = partial(inputs.task.collate, pad_id=inputs.tokenizer.pad_token_id)
-    frozen = _frozen_digest(model)
-    train(
-        model,
-        inputs.examples,
-        collate,
-        inputs.task.loss,
-        settings,
-        seed,
-        run_dir,
-        snapshots=snapshots,
-    )
-    if _frozen_digest(model) != frozen:
+    loss = inputs.task.loss
+    frozen_digest = _digest_frozen(model)
+    train(model, inputs.examples, collate, loss, settings, seed, run_dir, snapshots=snapshots)
+    if _digest_frozen(model) != frozen_digest:
         raise AssertionError("a frozen tensor changed while training")
 
 
-def _batches(inputs: Inputs, settings: TrainSettings) -> int:
+def _count_batches(inputs: Inputs, settings: TrainSettings) -> int:
     """Count the batches of an epoch."""
     return math.ceil(len(inputs.examples) / settings.batch_size)
 
@@ -242,14 +237,12 @@ def evaluate(
 
 
 def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int) -> dict:
-    """Score a run on dev, and write its predictions.tsv and scores.json; `batches`: how many an
-    epoch has."""
+    """Score a run on dev, and write its predictions.tsv and scores.json; `batches`: the batches of
+    an epoch."""
     task, used = inputs.task, inputs.used
     scores, columns = evaluate(task, model, used["dev"], inputs.tokenizer)
-    write_tsv(
-        run_dir / "predictions.tsv",
-        pd.DataFrame({"id": [row["id"] for row in used["dev"]], **columns}),
-    )
+    predictions = pd.DataFrame({"id": [row["id"] for row in used["dev"]], **columns})
+    write_tsv(run_dir / "predictions.tsv", predictions)
     losses = read_tsv(run_dir / "steps.tsv")["loss"]
     result = {
         "task": task.name,
@@ -268,7 +261,7 @@ def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int)
     return result
 
 
-def _recipe(inputs: Inputs, settings: TrainSettings, seed: int, model: nn.Module) -> dict:
+def _build_recipe(inputs: Inputs, settings: TrainSettings, seed: int, model: nn.Module) -> dict:
     return {
         "task": inputs.settings,
         "settings": settings.result_settings(),
@@ -276,16 +269,15 @@ def _recipe(inputs: Inputs, settings: TrainSettings, seed: int, model: nn.Module
         "rows": inputs.digest,
         "data": inputs.described,
         "start": weights_digest(model),
-        "frozen": sorted(
-            name for name, weight in model.named_parameters() if not weight.requires_grad
-        ),
+        "frozen": sorted(name for name, _ in _frozen_parameters(model)),
     }
 
 
-def _finished(run_dir: Path, recipe: dict) -> bool:
-    path = run_dir / "recipe.json"
-    return path.is_file() and read_json(path) == recipe
+def _digest_frozen(model: nn.Module) -> str:
+    return parameters_digest(_frozen_parameters(model))
 
 
-def _frozen_digest(model: nn.Module) -> str:
-    return parameters_digest((n, w) for n, w in model.named_parameters() if not w.requires_grad)
+def _frozen_parameters(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    return [
+        (name, weight) for name, weight in model.named_parameters() if not weight.requires_grad
+    ]

@@ -1,4 +1,5 @@
-"""What a training tells: steps.tsv, layers.tsv, and a line on the terminal every few seconds."""
+"""The records of a training: steps.tsv, layers.tsv, and a line on the terminal every few
+seconds."""
 
 import math
 import sys
@@ -15,7 +16,7 @@ from bertshift.errors import UserError
 from bertshift.files import write_tsv
 
 PROGRESS_SECONDS = 5.0
-# Reading a loss waits for the GPU to catch up, so on a GPU that is done for many steps at once.
+# Reading a loss waits for the GPU, so a GPU's losses are read for many steps at once.
 STEPS_BETWEEN_READS = {"cpu": 1, "cuda": 100}
 
 
@@ -52,9 +53,6 @@ class Log:
             self.losses.append(value)
         return self.losses
 
-    def last_loss(self) -> float:
-        return self.read()[-1]
-
     def state(self) -> dict:
         self.read()
         return {
@@ -64,7 +62,8 @@ class Log:
 
     def resume(self, state: dict, device: torch.device) -> None:
         self.losses, self.rates = state["steps"].tolist()
-        self.norms = [] if state["norms"] is None else list(state["norms"].to(device).unbind())
+        if state["norms"] is not None:
+            self.norms = list(state["norms"].to(device))
 
     def write(self, layers: list[str]) -> None:
         self.read()
@@ -101,10 +100,11 @@ class Progress:
     def show(self, step: int, loss: float) -> None:
         self.shown = time.monotonic()
         seconds = self.shown - self.started
-        left = timedelta(seconds=round(seconds / (step - self.first) * (self.total - step)))
+        seconds_per_step = seconds / (step - self.first)
+        remaining = timedelta(seconds=round(seconds_per_step * (self.total - step)))
         print(
             f"{self.title}: step {step}/{self.total}  loss {loss:.4f}  "
-            f"{self.examples / seconds:.0f} examples/s  {left} left",
+            f"{self.examples / seconds:.0f} examples/s  {remaining} left",
             file=sys.stderr,
             flush=True,
         )

@@ -10,6 +10,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from bertshift.training.schedules import SCHEDULE
 from bertshift.training.settings import TrainSettings
 
 Collate = Callable[[Sequence[Encoded]], dict]
-# What a checkpoint has of how far a training is.
+# The attributes of Training that a checkpoint saves.
 POSITION = ("step", "epoch", "batch", "part")
 
 
@@ -49,27 +50,28 @@ def train(
     that device.
 
     `collate` makes a batch (a dict of CPU tensors and other values) and `loss(model, batch)` its
-    scalar mean loss; `loss(model, part, batch)` is what a batch's part, which `collate` made of
-    some of its examples, adds to that. Epoch 0 reads `examples`; epoch e > 0 reads new_epoch(e)
-    where that is given, else `examples` again. Batches depend on `seed` and the epoch alone,
-    dropout on `seed` and the step.
+    scalar mean loss; `loss(model, part, batch)` is the contribution to that loss of a batch's
+    part, which `collate` made of some of its examples. Epoch 0 reads `examples`; epoch e > 0 reads
+    new_epoch(e) where that is given, else `examples` again. Batches depend on `seed` and the epoch
+    alone, dropout on `seed` and the step.
 
     Where `snapshots` are given, training ends with the last of these numbers of steps, by the
-    schedule of the whole training. The weights after so many steps are written into each number's
-    file (`checkpoint.weights` reads them).
+    schedule of the full training. The weights after each number of steps are written to its file
+    (`checkpoint.weights` reads them).
 
     Writes run_dir/steps.tsv (step from 1, loss, learning_rate) and run_dir/layers.tsv (step,
     layer, and the L2 norms gradient_norm before clipping, update_norm, distance_from_start). A run
-    that was killed goes on from run_dir/.checkpoint and ends with the same weights and files as
+    that was killed resumes from run_dir/.checkpoint and ends with the same weights and files as
     one that was not (bit for bit on the CPU); a checkpoint of other settings, code, data or
     starting weights is ignored with a message. On SIGTERM the run writes a checkpoint and exits
-    with status 143. Where memory does not suffice for a batch, it is learnt from part by part,
-    with the same gradient, as are all later ones; the log says so.
+    with status 143. A batch that does not fit in memory is split into parts, with the same
+    gradient, as are all later batches; a message says so.
 
     Raises UserError for an empty training set, a model without trainable parameters, a loss that
-    is NaN or infinite, and a single example that is too much for the memory.
+    is NaN or infinite, and a single example that does not fit in memory.
     """
-    run_dir, snapshots = Path(run_dir), snapshots or {}
+    run_dir = Path(run_dir)
+    snapshots = snapshots or {}
     if not len(examples):
         raise UserError(
             f"the training set of {run_dir} is empty; check that its data file has rows of split"
@@ -87,7 +89,7 @@ def train(
     fingerprint = _fingerprint(model, examples, settings, seed, total, device, autocast_to)
     with (
         _own_random_state(device),
-        _told_to_stop() as told_to_stop,
+        _catch_sigterm() as sigterm_received,
         forward_pass(model, loss, autocast_to) as compute,
     ):
         torch.manual_seed(seed_from(seed, "dropout"))
@@ -99,8 +101,9 @@ def train(
             training.make_step(members)
             training.keep_snapshot(snapshots)
             if progress.is_due(len(members)):
-                progress.show(training.step, training.log.last_loss())
-            if told_to_stop():
+                last_loss = training.log.read()[-1]
+                progress.show(training.step, last_loss)
+            if sigterm_received():
                 training.save()
                 print(
                     f"{training.title}: told to stop, saved step {training.step} of {total}",
@@ -113,50 +116,52 @@ def train(
     checkpoint.remove(training.saved_at)
 
 
+@dataclass(eq=False)
 class Training:
-    """A model in training, and how far it is: `step` updates were made, `batch` is the next one of
-    `epoch`, and `part` examples pass through at a time."""
+    """A model in training and its position: the number `step` of updates, the next `batch` of
+    `epoch`, and the number `part` of examples in a forward pass.
 
-    def __init__(
-        self,
-        model: nn.Module,
-        compute: Callable[..., Tensor],
-        collate: Collate,
-        settings: TrainSettings,
-        seed: int,
-        total: int,
-        run_dir: Path,
-        fingerprint: str,
-    ):
-        """compute: `forward_pass` of the model's loss; total: steps of the schedule; fingerprint:
-        what a checkpoint has to match."""
-        self.model, self.compute, self.collate = model, compute, collate
-        self.settings, self.seed, self.total = settings, seed, total
-        self.run_dir, self.title = run_dir, "/".join(run_dir.parts[-2:])
-        self.fingerprint, self.saved_at = fingerprint, run_dir / ".checkpoint"
-        self.device = next(model.parameters()).device
-        self.norms = LayerNorms(model) if settings.norms_every else None
-        self.optimizer = build_optimizer(model, settings)
+    compute: `forward_pass` of the model's loss; total: steps of the schedule; fingerprint: a
+    checkpoint has to match it.
+    """
+
+    model: nn.Module
+    compute: Callable[..., Tensor]
+    collate: Collate
+    settings: TrainSettings
+    seed: int
+    total: int
+    run_dir: Path
+    fingerprint: str
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+
+    def __post_init__(self):
+        self.part = self.settings.batch_size
+        self.title = "/".join(self.run_dir.parts[-2:])
+        self.saved_at = self.run_dir / ".checkpoint"
+        self.device = next(self.model.parameters()).device
+        self.norms = LayerNorms(self.model) if self.settings.norms_every else None
+        self.optimizer = build_optimizer(self.model, self.settings)
         groups = self.optimizer.param_groups
         self.trainable = [weight for group in groups for weight in group["params"]]
-        self.log = Log(run_dir, total)
-        self.step = self.epoch = self.batch = 0
-        self.part = settings.batch_size
+        self.log = Log(self.run_dir, self.total)
         self.last_save = time.monotonic()
 
     def begin(self, snapshots: Mapping[int, Path]) -> None:
-        """Go on from a checkpoint if there is one, with all snapshots up to it; or else begin."""
+        """Resume from a checkpoint if there is one, with all snapshots up to it; else start."""
         state = checkpoint.load(self.saved_at, self.fingerprint)
-        reached = {
-            step: file for step, file in snapshots.items() if state and step <= state["step"]
-        }
-        if state and all(checkpoint.load(file, self.fingerprint) for file in reached.values()):
-            self.resume(state)
-            print(
-                f"{self.title}: resuming after step {self.step} of {self.total}", file=sys.stderr
-            )
-        else:
-            self.keep_snapshot(snapshots)
+        if state:
+            written = [file for step, file in snapshots.items() if step <= state["step"]]
+            if all(checkpoint.load(file, self.fingerprint) for file in written):
+                self.resume(state)
+                print(
+                    f"{self.title}: resuming after step {self.step} of {self.total}",
+                    file=sys.stderr,
+                )
+                return
+        self.keep_snapshot(snapshots)
 
     def save(self) -> None:
         on_gpu = self.device.type == "cuda"
@@ -172,8 +177,9 @@ class Training:
         self.last_save = time.monotonic()
 
     def save_if_due(self) -> None:
-        between = self.settings.checkpoint_minutes * 60
-        if 0 < between <= time.monotonic() - self.last_save and self.step < self.total:
+        interval = self.settings.checkpoint_minutes * 60
+        since_last_save = time.monotonic() - self.last_save
+        if 0 < interval <= since_last_save and self.step < self.total:
             self.save()
 
     def resume(self, state: dict) -> None:
@@ -197,8 +203,7 @@ class Training:
         new_epoch: Callable[[int], Sequence[Encoded]] | None,
         last: int,
     ) -> Iterator[list[Encoded]]:
-        """Yield batches, epoch by epoch, until `last` steps are made or the loss is on a
-        plateau."""
+        """Yield batches, epoch by epoch, up to step `last` or a plateau of the loss."""
         while self.step < last:
             if self.epoch and new_epoch is not None:
                 examples = new_epoch(self.epoch)
@@ -207,22 +212,26 @@ class Training:
             batches = length_bucketed(lengths, self.settings.batch_size, generator)
             for members in batches[self.batch : self.batch + last - self.step]:
                 yield [examples[i] for i in members]
-            self.epoch, self.batch = self.epoch + 1, 0
-            limit, goes_on = self.settings.plateau, self.step < self.total
-            if limit and goes_on and on_plateau(self.log.read(), len(batches), limit):
+            self.epoch += 1
+            self.batch = 0
+            plateau = self.settings.plateau
+            if not plateau or self.step >= self.total:
+                continue
+            if on_plateau(self.log.read(), len(batches), plateau):
                 return
 
     def make_step(self, members: list[Encoded]) -> None:
         """Update the weights once, by the gradient of these examples' loss."""
-        how, factor = self.settings, SCHEDULE[self.settings.schedule]
-        rate = how.learning_rate * factor(self.step, self.total, how.warmup)
+        settings = self.settings
+        schedule = SCHEDULE[settings.schedule]
+        rate = settings.learning_rate * schedule(self.step, self.total, settings.warmup)
         self.log.add(self.learn_from(members), rate)
         self.step += 1
         self.batch += 1
         norms = self.norms if self._norms_are_due() else None
         before = norms.before_update() if norms else None
-        if how.max_grad_norm:
-            nn.utils.clip_grad_norm_(self.trainable, how.max_grad_norm, foreach=True)
+        if settings.max_grad_norm:
+            nn.utils.clip_grad_norm_(self.trainable, settings.max_grad_norm, foreach=True)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
@@ -235,8 +244,8 @@ class Training:
         return bool(every) and (self.step % every == 0 or self.step in (1, self.total))
 
     def learn_from(self, members: list[Encoded]) -> Tensor:
-        """Add the gradient of these examples' loss up in the parameters, in smaller parts where
-        memory runs out. Return the loss."""
+        """Accumulate the gradient of these examples' loss in the parameters, in smaller parts
+        where memory runs out. Return the loss."""
         while (value := self._loss_by_parts(members)) is None:
             size = min(self.part, len(members))
             if size == 1:
@@ -248,7 +257,7 @@ class Training:
             self.part = math.ceil(size / 2)
             self.optimizer.zero_grad(set_to_none=True)
             torch.cuda.empty_cache()
-            # Some of it was drawn in vain.
+            # The failed attempt has drawn some dropout masks.
             torch.manual_seed(seed_from(self.seed, "dropout", self.step, self.part))
             print(
                 f"{self.title}: out of memory at batches of {size}: going on with "
@@ -258,8 +267,8 @@ class Training:
         return value
 
     def _loss_by_parts(self, members: list[Encoded]) -> Tensor | None:
-        """Calculate the loss of these examples, part by part. None where memory runs out; all that
-        was allocated is free again when this has returned."""
+        """Calculate the loss of these examples, part by part. None where memory runs out. It is a
+        method of its own, so that its tensors are freed when it returns."""
         batch = self.collate(members)
         try:
             if len(members) <= self.part:
@@ -270,11 +279,11 @@ class Training:
         except torch.cuda.OutOfMemoryError:
             return None
 
-    def _loss(self, batch: dict, *whole: dict) -> Tensor:
-        """Calculate a batch's loss, and add the gradients up in the parameters."""
-        value = self.compute(to_device(batch, self.device), *whole)
-        value.backward()
-        return value.detach()
+    def _loss(self, batch: dict, *full_batch: dict) -> Tensor:
+        """Calculate a batch's loss, and accumulate its gradient in the parameters."""
+        loss = self.compute(to_device(batch, self.device), *full_batch)
+        loss.backward()
+        return loss.detach()
 
 
 def on_plateau(losses: Sequence[float], epoch: int, improvement: float) -> bool:
@@ -285,21 +294,30 @@ def on_plateau(losses: Sequence[float], epoch: int, improvement: float) -> bool:
 
 
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
-    """Choose bfloat16 where asked for, or with "auto" where the GPU computes in it; None is
+    """Choose bfloat16 for that precision, or for "auto" where the GPU computes in it; None is
     float32 throughout."""
-    if precision == "float32":
+    if precision == "float32" or (precision == "auto" and device.type == "cpu"):
         return None
-    able = device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False)
-    if precision == "bfloat16" and not able:
+    if device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    if precision == "bfloat16":
         raise UserError(
             "precision is bfloat16, but this GPU does not compute in it; write auto or float32"
             " instead."
         )
-    return torch.bfloat16 if able and (precision == "bfloat16" or device.type == "cuda") else None
+    return None
 
 
-def _fingerprint(model, examples, settings, seed, total, device, autocast_to) -> str:
-    """Digest what a checkpoint has to match: equal exactly for runs that must end alike."""
+def _fingerprint(
+    model: nn.Module,
+    examples: Sequence[Encoded],
+    settings: TrainSettings,
+    seed: int,
+    total: int,
+    device: torch.device,
+    autocast_to: torch.dtype | None,
+) -> str:
+    """Digest all that a run's result depends on, which a checkpoint has to match."""
     data = blake2b(digest_size=16)
     for example in examples:
         data.update(array("q", example.input_ids).tobytes())
@@ -321,22 +339,21 @@ def _fingerprint(model, examples, settings, seed, total, device, autocast_to) ->
 
 @contextmanager
 def _own_random_state(device: torch.device) -> Iterator[None]:
-    with torch.random.fork_rng(
-        devices=[torch.cuda.current_device()] if device.type == "cuda" else []
-    ):
+    gpus = [torch.cuda.current_device()] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=gpus):
         yield
 
 
 @contextmanager
-def _told_to_stop() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether SIGTERM has come (cluster schedulers send it before they
-    kill)."""
-    told = threading.Event()
+def _catch_sigterm() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether SIGTERM was received (cluster schedulers send it
+    before they kill)."""
+    received = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield told.is_set  # only the main thread may set handlers
+        yield received.is_set  # only the main thread may set handlers
         return
-    previous = signal.signal(signal.SIGTERM, lambda *_: told.set())
+    previous = signal.signal(signal.SIGTERM, lambda *_: received.set())
     try:
-        yield told.is_set
+        yield received.is_set
     finally:
         signal.signal(signal.SIGTERM, previous)

@@ -11,60 +11,59 @@ from bertshift.training.forward import copies_of
 
 
 def layer_groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
-    """Group the parameters by where they sit: "embeddings", "1" to "L", "pooler" and "head" (all
-    others); none is empty."""
-    encoder = (
-        model.base_model if isinstance(model, PreTrainedModel) else getattr(model, "encoder", None)
-    )
-    found = {} if encoder is None else groups(encoder)
-    own = {id(weight) for weights in found.values() for weight in weights}
-    layers = sorted((key for key in found if key.isdecimal()), key=int)
-    rest = [weight for weight in model.parameters() if id(weight) not in own]
-    rest += [
-        weight
-        for key, weights in found.items()
-        if key not in ("embeddings", "pooler", *layers)
-        for weight in weights
-    ]
-    parts = {key: found.get(key, []) for key in ("embeddings", *layers, "pooler")} | {"head": rest}
-    return {key: weights for key, weights in parts.items() if weights}
+    """Group the parameters by layer: "embeddings", "1" to "L", "pooler" and "head" (all others);
+    none is empty."""
+    if isinstance(model, PreTrainedModel):
+        encoder = model.base_model
+    else:
+        encoder = getattr(model, "encoder", None)
+    encoder_groups = {} if encoder is None else groups(encoder)
+    in_encoder = {id(weight) for weights in encoder_groups.values() for weight in weights}
+    layers = sorted((name for name in encoder_groups if name.isdecimal()), key=int)
+    names = ("embeddings", *layers, "pooler")
+    head = [weight for weight in model.parameters() if id(weight) not in in_encoder]
+    for name, weights in encoder_groups.items():
+        if name not in names:
+            head += weights
+    by_layer = {name: encoder_groups.get(name, []) for name in names} | {"head": head}
+    return {name: weights for name, weights in by_layer.items() if weights}
 
 
 class LayerNorms:
     """L2 norms per layer of gradient, update and distance from the start, accumulated in float64.
 
-    The parameters at construction are the start. Nothing here waits for the GPU.
+    The parameters at construction are the start. No method waits for the GPU.
     """
 
     def __init__(self, model: nn.Module):
-        groups = layer_groups(model)
-        self.layers = list(groups)
-        members = [
-            (number, weight)
-            for number, weights in enumerate(groups.values())
-            for weight in weights
-            if weight.requires_grad  # a frozen one has norm 0 throughout
-        ]
-        self.weights = [weight for _, weight in members]
+        by_layer = layer_groups(model)
+        self.layers = list(by_layer)
+        self.weights: list[nn.Parameter] = []
+        layer_of_weight = []
+        for number, weights in enumerate(by_layer.values()):
+            for weight in weights:
+                if weight.requires_grad:  # a frozen one has norm 0 throughout
+                    self.weights.append(weight)
+                    layer_of_weight.append(number)
         with torch.no_grad():
-            self.start = self._copy()
-        device = self.weights[0].device
-        self.group_of = torch.tensor([number for number, _ in members], device=device)
+            self.start = self._copy_weights()
+        self.layer_of_weight = torch.tensor(layer_of_weight, device=self.weights[0].device)
 
-    def _copy(self) -> tuple[Tensor, ...]:
+    def _copy_weights(self) -> tuple[Tensor, ...]:
         return copies_of(self.weights, [weight.dtype for weight in self.weights])
 
     def _norms(self, tensors: list[Tensor]) -> Tensor:
-        squares = torch.stack(torch._foreach_norm(tensors, 2, dtype=torch.float64)).square()
-        zeros = torch.zeros(len(self.layers), dtype=torch.float64, device=squares.device)
-        return zeros.index_add_(0, self.group_of, squares).sqrt()
+        norms = torch.stack(torch._foreach_norm(tensors, 2, dtype=torch.float64))
+        squares = norms.new_zeros(len(self.layers))
+        squares.index_add_(0, self.layer_of_weight, norms.square())
+        return squares.sqrt()
 
     @torch.no_grad()
     def before_update(self) -> tuple[Tensor, Sequence[Tensor]]:
         gradients = [
             weight.new_zeros(()) if weight.grad is None else weight.grad for weight in self.weights
         ]
-        return self._norms(gradients), self._copy()
+        return self._norms(gradients), self._copy_weights()
 
     @torch.no_grad()
     def after_update(self, step: int, before: tuple[Tensor, Sequence[Tensor]]) -> Tensor:

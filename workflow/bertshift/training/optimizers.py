@@ -5,8 +5,7 @@ from bertshift.training.settings import TrainSettings
 
 EPSILON = {"adamw": 1e-8, "bertadam": 1e-6}
 
-# So large that 1 - beta ** step is exactly 1 in float32, and that adding 1 leaves a float32 as it
-# is.
+# A step so large that 1 - beta ** step is exactly 1 in float32, and that adding 1 does not change.
 _NO_CORRECTION = 1e9
 
 
@@ -34,20 +33,21 @@ class BertAdam(torch.optim.AdamW):
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     """Split the trainable parameters in two: decayed ones, then LayerNorm and biases, which are
     not decayed."""
-    layer_norms = {
-        id(weight)
-        for module in model.modules()
-        if isinstance(module, nn.LayerNorm)
-        for weight in module.parameters(recurse=False)
-    }
-    decayed, plain = [], []
+    layer_norms = set()
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            layer_norms |= {id(weight) for weight in module.parameters(recurse=False)}
+    decayed, not_decayed = [], []
     for name, weight in model.named_parameters():
-        if weight.requires_grad:
-            is_plain = id(weight) in layer_norms or name.rpartition(".")[2] == "bias"
-            (plain if is_plain else decayed).append(weight)
+        if not weight.requires_grad:
+            continue
+        if id(weight) in layer_norms or name.rpartition(".")[2] == "bias":
+            not_decayed.append(weight)
+        else:
+            decayed.append(weight)
     groups = [
         {"params": decayed, "weight_decay": weight_decay},
-        {"params": plain, "weight_decay": 0.0},
+        {"params": not_decayed, "weight_decay": 0.0},
     ]
     return [group for group in groups if group["params"]]
 
@@ -65,10 +65,14 @@ def build_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Op
         for group in groups
         for weight in group["params"]
     )
-    return {"adamw": torch.optim.AdamW, "bertadam": BertAdam}[settings.optimizer](
+    optimizer_class = {"adamw": torch.optim.AdamW, "bertadam": BertAdam}[settings.optimizer]
+    epsilon = settings.epsilon
+    if epsilon is None:
+        epsilon = EPSILON[settings.optimizer]
+    return optimizer_class(
         groups,
         lr=settings.learning_rate,
         betas=(0.9, settings.beta2),
-        eps=settings.epsilon if settings.epsilon is not None else EPSILON[settings.optimizer],
+        eps=epsilon,
         fused=fusible,
     )

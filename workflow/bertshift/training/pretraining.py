@@ -5,7 +5,6 @@ learnt together. Other encoders learn masked words alone, drawn anew every epoch
 section 4); decoders learn the next words (Radford et al. 2019).
 """
 
-import operator
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -42,7 +41,7 @@ from bertshift.training.settings import TrainSettings
 
 MASKED = 0.15  # of the words of a sequence
 HELD_OUT_SHARE = 0.02
-SPECIAL_IDS = ("pad", "bos", "eos", "cls", "sep")
+SPECIAL_IDS = ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 Document = list[list[int]]  # word pieces of each sentence
@@ -53,9 +52,9 @@ class Lengths:
     """The lengths of training sequences in word pieces, special ones included.
 
     A share `short` of the sequences has `short_length`, or any smaller length where that is None
-    (the original recipe, with short=0.1); the others have `longest`. A small model learns what its
-    neighbours say of a word many times sooner on short sequences; the original too trained most of
-    its steps on 128 of 512 positions.
+    (the original recipe, with short=0.1); the others have `longest`. A small model learns to
+    predict a word from its neighbours many times sooner on short sequences; BERT too was trained
+    on 128 of 512 positions for most of its steps.
     """
 
     longest: int
@@ -63,8 +62,8 @@ class Lengths:
     short_length: int | None = None
 
     def draw(self, generator: np.random.Generator, special: int = 3) -> int:
-        """Draw the room for word pieces beside so many special ones: BERT's are [CLS] and two
-        [SEP]."""
+        """Draw the number of word pieces that fit beside `special` special ones: BERT's are [CLS]
+        and two [SEP]."""
         if generator.random() >= self.short:
             return self.longest - special
         short = self.short_length or int(generator.integers(5, self.longest + 1))
@@ -103,30 +102,29 @@ def pretrain(
             f"pretraining needs three documents or more, and the corpus for {run_dir} has"
             f" {len(documents)}; separate its documents by blank lines."
         )
-    objective = objective_of(family, tokenizer_dir, lengths, masked)
+    objective = choose_objective(family, tokenizer_dir, lengths, masked)
     config = config_of(
         family, architecture, objective.vocabulary, objective.special, lengths.longest
     )
     training, held_out = split_held_out(objective.encode(documents))
-    ids = objective.ids
+    collate = objective.ids.collate
 
-    def draw(epoch: int) -> list[Encoded]:
-        return objective.draw(
-            training, generator=np.random.default_rng(seed_from(seed, "examples", epoch))
-        )
+    def draw_epoch(epoch: int) -> list[Encoded]:
+        generator = np.random.default_rng(seed_from(seed, "examples", epoch))
+        return objective.draw(training, generator=generator)
 
     torch.manual_seed(seed_from(seed, "weights"))
     model = objective.model(config)
-    examples = draw(0)
-    train(model, examples, ids.collate, loss, settings, seed, run_dir, new_epoch=draw)
+    examples = draw_epoch(0)
+    train(model, examples, collate, loss, settings, seed, run_dir, new_epoch=draw_epoch)
 
     generator = np.random.default_rng(seed_from("held-out examples"))
-    held_out_examples = objective.draw(held_out, generator=generator, others=training)
+    held_out_examples = objective.draw(held_out, generator=generator, other_documents=training)
     summary = {
         "architecture": architecture,
         "documents": {"training": len(training), "held_out": len(held_out)},
         "examples_per_epoch": len(examples),
-        "held_out": evaluate(model, held_out_examples, ids.collate, settings, objective.predicted),
+        "held_out": evaluate(model, held_out_examples, collate, settings, objective.predicted),
         "lengths": asdict(lengths),
         "masked": masked,
         "parameters": sum(weight.numel() for weight in model.parameters()),
@@ -142,9 +140,12 @@ def pretrain(
 
 @dataclass(frozen=True)
 class Objective:
-    """A family's pretraining task. `encode` cuts documents, `draw(documents, generator=, others=)`
-    makes one epoch's examples of them, of which `ids` makes batches; `predicted` names what is
-    counted on held-out documents."""
+    """A family's pretraining task.
+
+    `encode` cuts documents into word pieces, `draw(documents, generator=, other_documents=)` makes
+    one epoch's examples, and `ids` makes batches of these; `predicted` names the predictions that
+    are counted on held-out documents.
+    """
 
     predicted: str
     model: Callable[..., PreTrainedModel]
@@ -155,20 +156,22 @@ class Objective:
     special: dict[str, int | None]
 
 
-def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: float) -> Objective:
+def choose_objective(
+    family: str, tokenizer_dir: Path, lengths: Lengths, masked: float
+) -> Objective:
     """Choose the objective of a family. UserError where the vocabulary in `tokenizer_dir` does not
     fit it."""
     if family == "bert":
         tokenizer = Tokenizer.from_file(str(tokenizer_dir / "tokenizer.json"))
         ids = PieceIds.of(tokenizer)
         return Objective(
-            "masked_word",
-            BertForPreTraining,
-            partial(encode_documents, tokenizer=tokenizer),
-            partial(draw_examples, ids=ids, lengths=lengths, masked=masked),
-            ids,
-            tokenizer.get_vocab_size(with_added_tokens=True),
-            {"pad_token_id": ids.pad},
+            predicted="masked_word",
+            model=BertForPreTraining,
+            encode=partial(encode_documents, tokenizer=tokenizer),
+            draw=partial(draw_examples, ids=ids, lengths=lengths, masked=masked),
+            ids=ids,
+            vocabulary=tokenizer.get_vocab_size(with_added_tokens=True),
+            special={"pad_token_id": ids.pad},
         )
     causal = FAMILIES[family].causal
     words = Words(tokenizer_dir, lengths, causal, masked)
@@ -177,31 +180,35 @@ def objective_of(family: str, tokenizer_dir: Path, lengths: Lengths, masked: flo
             f"mpnet takes number 1 for padding, and the vocabulary in {tokenizer_dir} has it as"
             f" number {words.ids.pad}; train one of kind byte_bpe."
         )
+    auto_model = AutoModelForCausalLM if causal else AutoModelForMaskedLM
     return Objective(
-        "next_word" if causal else "masked_word",
-        (AutoModelForCausalLM if causal else AutoModelForMaskedLM).from_config,
-        words.encode,
-        words.draw,
-        words.ids,
-        len(words.tokenizer),
-        {f"{name}_token_id": getattr(words.tokenizer, f"{name}_token_id") for name in SPECIAL_IDS},
+        predicted="next_word" if causal else "masked_word",
+        model=auto_model.from_config,
+        encode=words.encode,
+        draw=words.draw,
+        ids=words.ids,
+        vocabulary=len(words.tokenizer),
+        special={name: getattr(words.tokenizer, name) for name in SPECIAL_IDS},
     )
 
 
-def loss(model: nn.Module, batch: dict, whole: dict | None = None) -> Tensor:
+def loss(model: nn.Module, batch: dict, full_batch: dict | None = None) -> Tensor:
     """Calculate the mean cross-entropy over the words to be predicted, plus BERT's over the
-    next-sentence decisions, in nats."""
-    whole = whole or {}
+    next-sentence decisions, in nats. Where `batch` is a part of `full_batch`, calculate what it
+    adds to the mean of that."""
+    full_batch = full_batch or {}
     words, next_sentence = logits(model, batch)
-    value = cross_entropy(words.float(), batch["words"], whole.get("words"))
+    word_loss = cross_entropy(words.float(), batch["words"], full_batch.get("words"))
     if next_sentence is None:
-        return value
-    return value + cross_entropy(next_sentence.float(), batch["is_random"], whole.get("is_random"))
+        return word_loss
+    return word_loss + cross_entropy(
+        next_sentence.float(), batch["is_random"], full_batch.get("is_random")
+    )
 
 
 def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor | None]:
-    """Predict ([words of the batch to be predicted, vocabulary], BERT's [batch, 2]); no other word
-    is decoded, which is most of the work."""
+    """Predict ([words of the batch to be predicted, vocabulary], BERT's [batch, 2]). To save most
+    of the work, no other word is decoded."""
     if "is_random" not in batch:
         return _word_logits(model, batch), None
     output = model.bert(
@@ -214,19 +221,19 @@ def logits(model: nn.Module, batch: dict) -> tuple[Tensor, Tensor | None]:
 
 
 def _word_logits(model: PreTrainedModel, batch: dict) -> Tensor:
-    """Decode what the base model puts out, place by place, as every language model of transformers
-    does."""
+    """Decode the base model's output only at the words to be predicted: the language models of
+    transformers decode each position separately."""
 
-    def keep_predicted(_, __, output) -> None:
-        output["last_hidden_state"] = output.last_hidden_state.flatten(0, 1)[batch["masked"]][None]
+    def select_masked(_, __, output) -> None:
+        states = output.last_hidden_state.flatten(0, 1)
+        output["last_hidden_state"] = states[batch["masked"]][None]
 
-    hook = model.base_model.register_forward_hook(keep_predicted)
+    hook = model.base_model.register_forward_hook(select_masked)
     try:
-        return run(
-            model, batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
-        ).logits[0]
+        output = run(model, batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
     finally:
         hook.remove()
+    return output.logits[0]
 
 
 @torch.inference_mode()
@@ -244,58 +251,54 @@ def evaluate(
     model.eval()
     examples = sorted(examples, key=len)
 
-    def counted(members: Sequence[Encoded]) -> tuple[float, int, int, int]:
+    def count(members: Sequence[Encoded]) -> tuple[float, int, int, int]:
         batch = collate(members)
         batch = {key: value if value is None else value.to(device) for key, value in batch.items()}
         with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
             word_logits, next_sentence = logits(model, batch)
-        return (
-            F.cross_entropy(word_logits.float(), batch["words"], reduction="sum").item(),
-            (word_logits.argmax(-1) == batch["words"]).sum().item(),
-            (
-                0
-                if next_sentence is None
-                else (next_sentence.argmax(-1) == batch["is_random"]).sum().item()
-            ),
-            len(batch["words"]),
-        )
+        words = batch["words"]
+        word_loss = F.cross_entropy(word_logits.float(), words, reduction="sum").item()
+        right_words = (word_logits.argmax(-1) == words).sum().item()
+        right_pairs = 0
+        if next_sentence is not None:
+            right_pairs = (next_sentence.argmax(-1) == batch["is_random"]).sum().item()
+        return word_loss, right_words, right_pairs, len(words)
 
-    batches = [
-        examples[start : start + settings.batch_size]
-        for start in range(0, len(examples), settings.batch_size)
-    ]
-    # The longest first, so that what does not fit in memory shows at once.
-    counts = [found for _, found in in_parts(reversed(batches), counted, "evaluation")]
+    starts = range(0, len(examples), settings.batch_size)
+    batches = [examples[start : start + settings.batch_size] for start in starts]
+    # The longest batch is the first, so that a lack of memory shows at once.
+    counts = [result for _, result in in_parts(reversed(batches), count, "evaluation")]
     loss_sum = right_words = right_pairs = words = 0
-    for found in reversed(counts):
-        loss_sum, right_words, right_pairs, words = map(
-            operator.add, (loss_sum, right_words, right_pairs, words), found
-        )
-    found = {
+    for batch_loss, batch_right_words, batch_right_pairs, batch_words in reversed(counts):
+        loss_sum += batch_loss
+        right_words += batch_right_words
+        right_pairs += batch_right_pairs
+        words += batch_words
+    summary = {
         "examples": len(examples),
         f"{predicted}s": words,
         f"{predicted}_loss": loss_sum / words,
         f"{predicted}_accuracy": right_words / words,
     }
     if len(examples[0].target) == 3:
-        found["next_sentence_accuracy"] = right_pairs / len(examples)
-    return found
+        summary["next_sentence_accuracy"] = right_pairs / len(examples)
+    return summary
 
 
+@dataclass(frozen=True)
 class PieceIds:
-    """The numbers of a vocabulary that examples are made with."""
+    """The ids of special tokens that examples need, and of all ordinary pieces."""
 
-    def __init__(
-        self, pad: int, cls: int | None, sep: int | None, mask: int | None, ordinary: np.ndarray
-    ):
-        self.pad, self.cls, self.sep, self.mask, self.ordinary = pad, cls, sep, mask, ordinary
+    pad: int
+    cls: int | None
+    sep: int | None
+    mask: int | None
+    ordinary: np.ndarray
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "PieceIds":
-        special = [
-            tokenizer.token_to_id(token)
-            for token in ("[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]")
-        ]
+        names = ("[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]")
+        special = [tokenizer.token_to_id(name) for name in names]
         if None in special:
             raise UserError(
                 "the vocabulary lacks one of [PAD], [CLS], [SEP], [MASK] and [UNK]; use a BERT"
@@ -307,20 +310,19 @@ class PieceIds:
 
     def collate(self, examples: Sequence[Encoded]) -> dict[str, Tensor | None]:
         """Make a batch: `pad`'s tensors, and `masked` (positions in the flattened batch), `words`
-        (what is predicted there), and BERT's `is_random`."""
+        (to be predicted there), and BERT's `is_random`."""
         batch = pad(examples, self.pad)
         width = batch["input_ids"].shape[1]
-        targets = [example.target for example in examples]
-        batch["masked"] = torch.tensor(
-            [
-                row * width + position
-                for row, (positions, *_) in enumerate(targets)
-                for position in positions
-            ]
-        )
-        batch["words"] = torch.tensor([word for _, words, *_ in targets for word in words])
-        if len(targets[0]) == 3:
-            batch["is_random"] = torch.tensor([is_random for _, _, is_random in targets])
+        masked, words, is_random = [], [], []
+        for row, example in enumerate(examples):
+            positions, row_words, *rest = example.target
+            masked += [row * width + position for position in positions]
+            words += row_words
+            is_random += rest
+        batch["masked"] = torch.tensor(masked)
+        batch["words"] = torch.tensor(words)
+        if is_random:
+            batch["is_random"] = torch.tensor(is_random)
         return batch
 
 
@@ -341,11 +343,10 @@ def split_held_out(documents: list[Document]) -> tuple[list[Document], list[Docu
     """Split documents into (training, held out): 2% of the documents, at least one, the same ones
     for every seed."""
     order = np.random.default_rng(seed_from("held-out documents")).permutation(len(documents))
-    held_out = set(order[: max(1, round(HELD_OUT_SHARE * len(documents)))].tolist())
-    return (
-        [document for i, document in enumerate(documents) if i not in held_out],
-        [document for i, document in enumerate(documents) if i in held_out],
-    )
+    size = max(1, round(HELD_OUT_SHARE * len(documents)))
+    held_out = sorted(order[:size])
+    training = sorted(order[size:])
+    return [documents[i] for i in training], [documents[i] for i in held_out]
 
 
 def draw_examples(
@@ -353,21 +354,20 @@ def draw_examples(
     ids: PieceIds,
     lengths: Lengths,
     generator: np.random.Generator,
-    others: list[Document] | None = None,
+    other_documents: list[Document] | None = None,
     masked: float = MASKED,
 ) -> list[Encoded]:
     """Draw one epoch: [CLS] A [SEP] B [SEP] with masked words; target is (masked positions, their
     pieces, is_random).
 
-    A wrong next segment comes from `others` if given, else from another of `documents`.
+    A wrong next segment comes from `other_documents` if given, else from another of `documents`.
     """
-    return [
-        mask(first, second, is_random, ids, masked, generator)
-        for number in generator.permutation(len(documents))
-        for first, second, is_random in segment_pairs(
-            documents, number, lengths, generator, others
-        )
-    ]
+    examples = []
+    for number in generator.permutation(len(documents)):
+        pairs = segment_pairs(documents, number, lengths, generator, other_documents)
+        for first, second, is_random in pairs:
+            examples.append(mask(first, second, is_random, ids, masked, generator))
+    return examples
 
 
 def segment_pairs(
@@ -375,14 +375,15 @@ def segment_pairs(
     number: int,
     lengths: Lengths,
     generator: np.random.Generator,
-    others: list[Document] | None = None,
+    other_documents: list[Document] | None = None,
 ) -> list[tuple[list[int], list[int], int]]:
-    """Cut document `number` into (first segment, second segment, is_random) that fill a length
-    drawn from `lengths` together. Half of the second segments follow the first in the text; the
-    rest are drawn from another document, and the sentences they displace are used again.
+    """Cut document `number` into (first segment, second segment, is_random); both segments
+    together fill a length drawn from `lengths`. Half of the second segments follow the first in
+    the text; the rest are drawn from another document, and the sentences they displace are used
+    again.
 
-    Unlike the original code a cut takes two sentences at least, so that pairs of long sentences
-    are not all random: only a document of one sentence is left with no choice.
+    Unlike in the original code a cut takes at least two sentences, so that pairs of long sentences
+    are not all random: only a document of one sentence has no true pair.
     """
     document = documents[number]
     pairs = []
@@ -394,32 +395,39 @@ def segment_pairs(
         while end < len(document) and (pieces < target or end < start + 2):
             pieces += len(document[end])
             end += 1
-        is_random = end - start == 1 or generator.random() < 0.5
-        middle = start + 1 if end - start == 1 else int(generator.integers(start + 1, end))
-        first = _joined(document[start:middle])
-        if is_random:
-            second = _other_text(documents, number, max(1, target - len(first)), generator, others)
+        if end - start == 1:
+            is_random = True
+            middle = end
         else:
-            second = _joined(document[middle:end])
-        # The last two sentences are not cut a second time for the sake of a displaced last one.
+            is_random = generator.random() < 0.5
+            middle = int(generator.integers(start + 1, end))
+        first = list(chain.from_iterable(document[start:middle]))
+        if is_random:
+            length = max(1, target - len(first))
+            second = _draw_random_text(documents, number, length, generator, other_documents)
+        else:
+            second = list(chain.from_iterable(document[middle:end]))
+        # A displaced last sentence is not used again: the last two would be cut a second time.
         start = middle if is_random and start < len(document) - 2 else end
-        first, second = _cut_to(first, second, target, generator)
+        first, second = _truncate_pair(first, second, target, generator)
         pairs.append((first, second, int(is_random)))
     return pairs
 
 
-def _joined(sentences: list[list[int]]) -> list[int]:
-    return list(chain.from_iterable(sentences))
-
-
-def _other_text(documents, number, length, generator, others) -> list[int]:
+def _draw_random_text(
+    documents: list[Document],
+    number: int,
+    length: int,
+    generator: np.random.Generator,
+    other_documents: list[Document] | None,
+) -> list[int]:
     """Take at least `length` pieces, where there are as many, from another document, from a random
     sentence on."""
-    if others is not None:
-        document = others[generator.integers(len(others))]
+    if other_documents is not None:
+        document = other_documents[generator.integers(len(other_documents))]
     else:
-        chosen = int(generator.integers(len(documents) - 1))
-        document = documents[chosen + (chosen >= number)]
+        other = int(generator.integers(len(documents) - 1))
+        document = documents[other + 1 if other >= number else other]
     text: list[int] = []
     for sentence in document[int(generator.integers(len(document))) :]:
         text += sentence
@@ -428,17 +436,18 @@ def _other_text(documents, number, length, generator, others) -> list[int]:
     return text
 
 
-def _cut_to(
-    first: list[int], second: list[int], room: int, generator
+def _truncate_pair(
+    first: list[int], second: list[int], room: int, generator: np.random.Generator
 ) -> tuple[list[int], list[int]]:
     """Take pieces off the longer segment until both fit, at random from its front and its back."""
-    keep_first = min(len(first), max(room - len(second), (room + 1) // 2))
-    keep_second = min(len(second), room - keep_first)
-    cut = []
-    for segment, keep in ((first, keep_first), (second, keep_second)):
-        front = int(generator.binomial(len(segment) - keep, 0.5))
-        cut.append(segment[front : front + keep])
-    return cut[0], cut[1]
+    first_size = min(len(first), max(room - len(second), (room + 1) // 2))
+    second_size = min(len(second), room - first_size)
+    first_start = int(generator.binomial(len(first) - first_size, 0.5))
+    second_start = int(generator.binomial(len(second) - second_size, 0.5))
+    return (
+        first[first_start : first_start + first_size],
+        second[second_start : second_start + second_size],
+    )
 
 
 def mask(
@@ -449,32 +458,30 @@ def mask(
     masked: float,
     generator: np.random.Generator,
 ) -> Encoded:
-    """Choose a share `masked` of the pieces, but no special one, and at least one, for prediction;
-    of these 80% become [MASK], 10% a random ordinary piece, and 10% stay."""
+    """Select a share `masked` of the pieces, none of them special, and at least one, for
+    prediction; of these 80% become [MASK], 10% a random ordinary piece, and 10% stay."""
     row = np.array([ids.cls, *first, ids.sep, *second, ids.sep])
-    last_of_first = len(first) + 1
-    candidates = np.concatenate(
-        [np.arange(1, last_of_first), np.arange(last_of_first + 1, len(row) - 1)]
-    )
-    positions, words = _mask_some(row, candidates, ids, masked, generator)
-    segments = [0] * (last_of_first + 1) + [1] * (len(row) - last_of_first - 1)
+    first_sep = len(first) + 1
+    candidates = np.concatenate([np.arange(1, first_sep), np.arange(first_sep + 1, len(row) - 1)])
+    positions, words = _mask_words(row, candidates, ids, masked, generator)
+    segments = [0] * (first_sep + 1) + [1] * (len(second) + 1)
     return Encoded(row.tolist(), segments, (positions, words, is_random))
 
 
-def _mask_some(
+def _mask_words(
     row: np.ndarray,
     candidates: np.ndarray,
     ids: PieceIds,
     masked: float,
     generator: np.random.Generator,
 ) -> tuple[list[int], list[int]]:
-    """Change `row` as `mask` says: (positions, what stood there)."""
+    """Change `row` as `mask` does, and return the positions and the words that were there."""
     count = max(1, round(masked * len(row)))
     positions = np.sort(generator.permutation(candidates)[:count])
     words = row[positions]
     lot = generator.random(len(positions))
     random_words = ids.ordinary[generator.integers(len(ids.ordinary), size=len(positions))]
-    row[positions] = np.where(lot < 0.8, ids.mask, np.where(lot < 0.9, random_words, words))
+    row[positions] = np.select([lot < 0.8, lot < 0.9], [ids.mask, random_words], words)
     return positions.tolist(), words.tolist()
 
 
@@ -483,16 +490,18 @@ class Words:
     of one document, as many as a drawn length takes, joined as the tokenizer joins a text. The
     target is (positions, the words predicted there).
 
-    A sentence that begins a sequence is cut as at the beginning of a text, any other with a space
-    before it: byte-level vocabularies tell the two apart. UserError for a vocabulary without the
+    A sentence that begins a sequence is encoded as the beginning of a text, any other with a space
+    before it: its pieces differ in byte-level vocabularies. UserError for a vocabulary without the
     special tokens that an encoder needs.
     """
 
     def __init__(
         self, tokenizer_dir: Path, lengths: Lengths, causal: bool, masked: float = MASKED
     ):
-        self.tokenizer, self.lengths = load_tokenizer(tokenizer_dir), lengths
-        self.causal, self.masked = causal, masked
+        self.tokenizer = load_tokenizer(tokenizer_dir)
+        self.lengths = lengths
+        self.causal = causal
+        self.masked = masked
         self.before, self.after = layout_of(self.tokenizer).one
         if not causal and (self.tokenizer.mask_token_id is None or not self.before):
             raise UserError(
@@ -508,62 +517,64 @@ class Words:
     def encode(
         self, documents: Sequence[Sequence[str]]
     ) -> list[list[tuple[list[int], list[int]]]]:
-        """Cut each sentence in both ways: (its pieces at the beginning of a sequence, those inside
-        one), without special ones."""
+        """Encode each sentence twice, without special pieces: as the beginning of a sequence, and
+        inside one."""
         texts = list(chain.from_iterable(documents))
-        first, later = (
-            iter(pieces_of(self.tokenizer, [space + text for text in texts]))
-            for space in ("", " ")
-        )
-        encoded = [[(next(first), next(later)) for _ in document] for document in documents]
-        encoded = [[sentence for sentence in document if all(sentence)] for document in encoded]
+        at_beginning = pieces_of(self.tokenizer, texts)
+        inside = pieces_of(self.tokenizer, [f" {text}" for text in texts])
+        sentences = zip(at_beginning, inside, strict=True)
+        encoded = []
+        for document in documents:
+            pairs = [next(sentences) for _ in document]
+            encoded.append([pair for pair in pairs if all(pair)])
         return [document for document in encoded if document]
 
     def draw(
-        self, documents: list, generator: np.random.Generator, others: list | None = None
+        self, documents: list, generator: np.random.Generator, other_documents: list | None = None
     ) -> list[Encoded]:
-        """Draw one epoch's examples."""
-        examples = (
-            self._example(text, generator)
-            for number in generator.permutation(len(documents))
-            for text in self.texts(documents[number], generator)
-        )
+        """Draw one epoch's examples; `other_documents` are not needed."""
+        examples = []
+        for number in generator.permutation(len(documents)):
+            for text in self.texts(documents[number], generator):
+                examples.append(self._mask_text(text, generator))
         return [example for example in examples if example.target[0]]
 
     def texts(self, document: list, generator: np.random.Generator) -> list[list[int]]:
         """Draw the pieces of each sequence. A last sentence that is cut off begins the next
-        sequence, whole."""
-        found, start = [], 0
+        sequence, uncut."""
+        texts, start = [], 0
         while start < len(document):
             room = self.lengths.draw(generator, len(self.before) + len(self.after))
             text, end = list(document[start][0]), start + 1
             while end < len(document) and len(text) < room:
                 text += document[end][1]
                 end += 1
-            start = end - (len(text) > room and end > start + 1)
-            found.append(text[:room])
-        return found
+            is_cut_off = len(text) > room and end > start + 1
+            start = end - 1 if is_cut_off else end
+            texts.append(text[:room])
+        return texts
 
-    def _example(self, text: list[int], generator: np.random.Generator) -> Encoded:
+    def _mask_text(self, text: list[int], generator: np.random.Generator) -> Encoded:
         row, segments = join(self.tokenizer, text)
         if self.causal:
-            return Encoded(row, segments, (list(range(len(row) - 1)), row[1:]))
-        changed = np.array(row)
+            positions, next_words = list(range(len(row) - 1)), row[1:]
+            return Encoded(row, segments, (positions, next_words))
+        masked_row = np.array(row)
         candidates = np.arange(len(self.before), len(self.before) + len(text))
-        target = _mask_some(changed, candidates, self.ids, self.masked, generator)
-        return Encoded(changed.tolist(), segments, target)
+        target = _mask_words(masked_row, candidates, self.ids, self.masked, generator)
+        return Encoded(masked_row.tolist(), segments, target)
 
 
 def save(model: PreTrainedModel, tokenizer_dir: Path, run_dir: Path) -> None:
-    """Write the model's folder by way of a temporary one, the weights last: where they are, all is
-    complete."""
-    parts = run_dir / ".saving"
-    shutil.rmtree(parts, ignore_errors=True)
-    model.save_pretrained(parts)
-    save_weights(parts / WEIGHTS, read_weights(parts / WEIGHTS))
+    """Write the model's folder by way of a temporary one, the weights last: a folder with weights
+    is complete."""
+    temporary = run_dir / ".saving"
+    shutil.rmtree(temporary, ignore_errors=True)
+    model.save_pretrained(temporary)
+    save_weights(temporary / WEIGHTS, read_weights(temporary / WEIGHTS))
     for name in TOKENIZER_FILES:
         if (tokenizer_dir / name).exists():
-            shutil.copyfile(tokenizer_dir / name, parts / name)
-    for path in sorted(parts.iterdir(), key=lambda path: path.suffix == ".safetensors"):
+            shutil.copyfile(tokenizer_dir / name, temporary / name)
+    for path in sorted(temporary.iterdir(), key=lambda path: path.suffix == ".safetensors"):
         os.replace(path, run_dir / path.name)
-    parts.rmdir()
+    temporary.rmdir()

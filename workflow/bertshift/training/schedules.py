@@ -4,14 +4,14 @@
 from collections.abc import Callable
 
 
-def _count(fraction: float, total: int) -> int:
+def _warmup_steps(warmup: float, total: int) -> int:
     # Without the margin .29 * 100 would count 28.
-    return int(fraction * total + 1e-9)
+    return int(warmup * total + 1e-9)
 
 
 def constant(step: int, total: int, warmup: float) -> float:
     """Return 1, after a linear rise over the warmup."""
-    rise = _count(warmup, total)
+    rise = _warmup_steps(warmup, total)
     return step / rise if step < rise else 1.0
 
 
@@ -22,15 +22,17 @@ def linear(step: int, total: int, warmup: float) -> float:
     With a warmup of .1 it is the slanted triangle of Hao et al. 2020; the triangle of Howard &
     Ruder 2018 ends at 1/32, not 0.
     """
-    rise = _count(warmup, total)
-    return step / rise if step < rise else max(0.0, (total - step) / max(1, total - rise))
+    rise = _warmup_steps(warmup, total)
+    if step < rise:
+        return step / rise
+    return max(0.0, (total - step) / max(1, total - rise))
 
 
 def bert_linear(step: int, total: int, warmup: float) -> float:
     """Compute the factor of Devlin et al. 2019 (google-research/bert, optimization.py): as
     `linear`, but the decay is the line from 1 at step 0, so the rate drops by the warmup fraction
     when the warmup ends."""
-    rise = _count(warmup, total)
+    rise = _warmup_steps(warmup, total)
     return step / rise if step < rise else max(0.0, 1 - step / total)
 
 

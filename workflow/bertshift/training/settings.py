@@ -4,8 +4,8 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """How to train; one of `epochs` and `steps` says for how long. The schema of the configuration
-    has the range of each.
+    """Settings of a training, whose length is given by one of `epochs` and `steps`. The schema of
+    the configuration has the range of each setting.
 
     `warmup` is the fraction of all steps with a rising learning rate; `norms_every` counts the
     steps between rows of layers.tsv (0: none); `checkpoint_minutes` is the time between
@@ -13,7 +13,7 @@ class TrainSettings:
     mean loss is less than this share below that of two epochs before (None: never); `epochs` is
     then the most. `epsilon` None takes the optimiser's own: 1e-8 for adamw, 1e-6 for bertadam.
     `lora_alpha` and `lora_dropout` are those of adapters (`models.lora`); None for a model without
-    any. `code` is a digest of the code that trains: what another began or finished is begun again.
+    any. `code` is a digest of the code that trains: runs of other code are trained again.
     """
 
     learning_rate: float

@@ -1,8 +1,8 @@
 """How far fine-tuning moves each layer, and by what steps: do the last layers change most because
 their steps are larger?
 
-From the log of a run (`layers.tsv` of `training.norms`), each L2 norm over all weights of a layer,
-relative to the norm of the layer's weights before fine-tuning, so that layers of any size compare.
+A run's log (`layers.tsv` of `training.norms`) has L2 norms over all weights of a layer. They are
+divided by the norm of the layer's weights before fine-tuning, so that layers of any size compare.
 """
 
 from collections.abc import Sequence
@@ -32,25 +32,13 @@ def relative_norms(
     )
     rows = []
     for layer, steps in log.groupby("layer"):
-        for variant, column in {"gradient": "gradient_norm", "update": "update_norm"}.items():
-            sizes = steps[column] / start[layer]
-            rows.append(
-                {
-                    "variant": variant,
-                    "layer": layer,
-                    "value": sizes.mean(),
-                    "sd": sizes.std(),
-                    "n": len(sizes),
-                }
-            )
-        last = steps.loc[steps["step"].idxmax(), "distance_from_start"] / start[layer]
-        rows.append(
-            {
-                "variant": "displacement",
-                "layer": layer,
-                "value": last,
-                "sd": float("nan"),
-                "n": len(steps),
-            }
-        )
-    return pd.DataFrame(rows)
+        n = len(steps)
+        gradient = steps["gradient_norm"] / start[layer]
+        update = steps["update_norm"] / start[layer]
+        displacement = steps.loc[steps["step"].idxmax(), "distance_from_start"] / start[layer]
+        rows += [
+            ("gradient", layer, gradient.mean(), gradient.std(), n),
+            ("update", layer, update.mean(), update.std(), n),
+            ("displacement", layer, displacement, float("nan"), n),
+        ]
+    return pd.DataFrame(rows, columns=["variant", "layer", "value", "sd", "n"])

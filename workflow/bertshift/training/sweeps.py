@@ -1,4 +1,4 @@
-"""Rows of runs that start alike and learn from the same data."""
+"""Sweeps: runs that start from the same model and learn from the same data."""
 
 import signal
 import sys
@@ -22,70 +22,72 @@ from bertshift.training.finetuning import trainer
 def sweep(
     runs: Mapping[str, Mapping], start: Path, data: Path, folder: Path, at_once: int = 1
 ) -> dict[str, dict]:
-    """Make each of `runs` (as `trainer` takes them) in `folder`/<name>, and return the scores by
+    """Train each of `runs` (as `trainer` takes them) in `folder`/<name>, and return the scores by
     name.
 
-    One after the other, or `at_once` side by side in processes of their own, which share out this
-    one's threads; a run is the same either way, to the bit where the number of its threads is.
-    What an earlier, interrupted call finished is kept; of a finished run all but the weights stays
-    on disk, as a row of Merchant et al. 2020, Figure 3, would otherwise hold thirteen copies of
-    BERT.
+    Runs are trained one after the other, or `at_once` in parallel processes that divide this
+    process's threads among them; a run's result is the same either way, to the bit where the
+    number of its threads is the same. A run that an earlier, interrupted call has finished is not
+    trained again. The weights of finished runs are deleted: a sweep of Merchant et al. 2020,
+    Figure 3, would otherwise hold thirteen copies of BERT.
 
-    The first run that fails ends the row with its error; what the others have done until then is
-    kept.
+    The first run that fails ends the sweep with its error; finished runs are kept.
     """
-    workers = min(at_once, len(runs))
-    if workers > 1:
-        return _side_by_side(runs, workers, (start, data, folder))
-    train_run = _weightless(start, data, folder)
+    processes = min(at_once, len(runs))
+    if processes > 1:
+        return _train_in_parallel(runs, processes, (start, data, folder))
+    train_run = _build_trainer(start, data, folder)
     return {name: train_run(name, run) for name, run in runs.items()}
 
 
-def _weightless(start: Path, data: Path, folder: Path) -> Callable[[str, Mapping], dict]:
+def _build_trainer(start: Path, data: Path, folder: Path) -> Callable[[str, Mapping], dict]:
+    """Build a function (name, run) -> scores that trains a run and deletes its weights."""
     train_run = trainer(start, data)
 
-    def run(name: str, settings: Mapping) -> dict:
-        place = Path(folder) / name
-        train_run(settings, place)
-        (place / WEIGHTS).unlink(missing_ok=True)
-        return read_json(place / "scores.json")  # in the order that an earlier call's are read in
+    def train_and_delete(name: str, run: Mapping) -> dict:
+        run_dir = Path(folder) / name
+        train_run(run, run_dir)
+        (run_dir / WEIGHTS).unlink(missing_ok=True)
+        # Scores that are read have the same order of keys after each call.
+        return read_json(run_dir / "scores.json")
 
-    return run
+    return train_and_delete
 
 
-def _side_by_side(
-    runs: Mapping[str, Mapping], number: int, places: tuple[Path, Path, Path]
+def _train_in_parallel(
+    runs: Mapping[str, Mapping], processes: int, paths: tuple[Path, Path, Path]
 ) -> dict[str, dict]:
+    """Train runs in worker processes; paths: the arguments of `_build_trainer`."""
     # Threads of one process would share torch's random state. A forked process cannot use a GPU
     # that this one has used.
     context = get_context("spawn")
-    threads = max(1, torch.get_num_threads() // number)
-    left, scores, workers = list(runs.items()), {}, {}
+    threads = max(1, torch.get_num_threads() // processes)
+    waiting, scores, workers = list(runs.items()), {}, {}
 
-    def give(connection: Connection) -> None:
-        connection.send(left.pop(0) if left else None)
+    def send_next_run(connection: Connection) -> None:
+        connection.send(waiting.pop(0) if waiting else None)
 
-    # A scheduler may tell this process alone to stop: the workers save their checkpoints when they
-    # are told in turn.
+    # A scheduler may send SIGTERM to this process alone. It exits, which terminates the workers
+    # below; they then save their checkpoints.
     previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        for _ in range(number):
-            connection, theirs = context.Pipe()
-            worker = context.Process(target=_work, args=(theirs, threads, places), daemon=True)
+        for _ in range(processes):
+            connection, worker_end = context.Pipe()
+            worker = context.Process(target=_work, args=(worker_end, threads, paths), daemon=True)
             worker.start()
-            theirs.close()  # or its end would not be noticed here
+            worker_end.close()  # otherwise the worker's exit would not close the connection
             workers[connection] = worker
-            give(connection)
+            send_next_run(connection)
         while len(scores) < len(runs):
             for connection in wait(list(workers)):
-                match _next_message(connection, workers):
-                    case "says", text:
+                match _receive(connection, workers):
+                    case "printed", text:
                         sys.stderr.write(text)
                     case "failed", error:
                         raise error
                     case "done", (name, outcome):
                         scores[name] = outcome
-                        give(connection)
+                        send_next_run(connection)
                     case "ended", _:
                         connection.close()
     finally:
@@ -97,7 +99,8 @@ def _side_by_side(
     return {name: scores[name] for name in runs}
 
 
-def _next_message(connection: Connection, workers: dict[Connection, Process]) -> tuple:
+def _receive(connection: Connection, workers: dict[Connection, Process]) -> tuple:
+    """Receive a worker's next message; ("ended", None) after its last one."""
     try:
         return connection.recv()
     except EOFError:
@@ -111,30 +114,31 @@ def _next_message(connection: Connection, workers: dict[Connection, Process]) ->
         return "ended", None
 
 
-def _work(connection: Connection, threads: int, places: tuple[Path, Path, Path]) -> None:
-    """Make runs as they come, until there is none; what is printed goes to the process that sends
-    them."""
+def _work(connection: Connection, threads: int, paths: tuple[Path, Path, Path]) -> None:
+    """Train the runs that are received, until None is; send printed lines and scores back."""
     torch.set_num_threads(threads)
-    sys.stderr = _Sent(connection)
+    sys.stderr = _ConnectionStream(connection)
     try:
-        run = _weightless(*places)
-        while (task := connection.recv()) is not None:
-            connection.send(("done", (task[0], run(*task))))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the job's error
+        train_run = _build_trainer(*paths)
+        while (message := connection.recv()) is not None:
+            name, run = message
+            connection.send(("done", (name, train_run(name, run))))
+    except Exception as error:  # noqa: BLE001 - any error is the job's error
         error.add_note(traceback.format_exc())
         connection.send(("failed", error))
 
 
-class _Sent:
-    """A stream whose text goes through a connection."""
+class _ConnectionStream:
+    """A stream that sends its text through a connection."""
 
     def __init__(self, connection: Connection):
-        self.connection, self.line = connection, ""
+        self.connection = connection
+        self.line = ""
 
     def write(self, text: str) -> int:
         self.line += text
-        if text.endswith("\n"):  # whole lines, or those of several runs would mix
-            self.connection.send(("says", self.line))
+        if text.endswith("\n"):  # parts of lines of several runs would mix
+            self.connection.send(("printed", self.line))
             self.line = ""
         return len(text)
 
@@ -148,26 +152,26 @@ def sweep_tables(
     settings: Mapping,
     labels: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate a finished row of runs: scores as `with_blocks` has them, and losses thinned; with
-    position, and layers of the model.
+    """Tabulate a finished sweep: scores with the columns of `with_blocks`, and thinned losses,
+    both with the run's position and the model's layers.
 
-    `scores` and `folders` are of each run by name; settings["row"] says which model and replicate
-    it is, and its position. `labels` are the data set's.
+    `scores` and `folders` have each run by name; settings["row"] has its model, replicate and
+    position. `labels` are the data set's.
     """
-    parts: tuple[list, list] = ([], [])
-    for name, one in settings["row"].items():
-        outcome = scores[name]
+    score_tables, loss_tables = [], []
+    for name, run in settings["row"].items():
+        outcome, folder = scores[name], Path(folders[name])
         provenance = settings["provenance"] | {
-            "model": one["model"],
-            "runs": [[one["init"], one["seed"]]],
+            "model": run["model"],
+            "runs": [[run["init"], run["seed"]]],
         }
+        position = {"position": run["position"], "layers": settings["layers"]}
         table = score_table([outcome], provenance)
-        place = {"position": one["position"], "layers": settings["layers"]}
-        told = table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **place)
-        files = (Path(folders[name]) / file for file in ("scores.json", "predictions.tsv"))
-        predictions = read_scored(*files, labels)[1]
-        parts[0].append(with_blocks(told, [outcome], [predictions], labels))
         keys = table.iloc[:1][["model", "task", "init", "seed", "failed", *ORIGIN]]
-        losses = thinned(read_tsv(Path(folders[name]) / "steps.tsv")["loss"])
-        parts[1].append(losses.merge(keys.assign(metric="loss", **place), how="cross"))
-    return pd.concat(parts[0], ignore_index=True), pd.concat(parts[1], ignore_index=True)
+        keys = keys.assign(metric="loss", **position)
+        table = table.assign(epochs=outcome["epochs"], loss=outcome["loss"], **position)
+        _, predictions = read_scored(folder / "scores.json", folder / "predictions.tsv", labels)
+        score_tables.append(with_blocks(table, [outcome], [predictions], labels))
+        losses = thinned(read_tsv(folder / "steps.tsv")["loss"])
+        loss_tables.append(losses.merge(keys, how="cross"))
+    return pd.concat(score_tables, ignore_index=True), pd.concat(loss_tables, ignore_index=True)

@@ -17,11 +17,11 @@ from tokenizers import (
 
 from bertshift.errors import UserError
 from bertshift.files import write_json, write_text
-from bertshift.models import tokenizer as tokenizers_on_disk
+from bertshift.models.tokenizer import save_tokenizer
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LEAST_KNOWN_LETTERS = 0.99
-# The use of each special token of a byte-level vocabulary, in the order of their numbers.
+# The special tokens of a byte-level vocabulary by their use, in the order of their numbers.
 END = "<|endoftext|>"
 BYTE_LEVEL = {
     "roberta": {
@@ -64,11 +64,10 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
         for letter in word:
             letter_counts[letter] += count
     # Rare letters would fill a small vocabulary; words with one become [UNK].
-    alphabet = set(
-        sorted(letter_counts, key=lambda letter: (-letter_counts[letter], letter))[: size // 4]
-    )
-    known = sum(letter_counts[letter] for letter in alphabet) / letter_counts.total()
-    if known < LEAST_KNOWN_LETTERS:
+    by_count = sorted(letter_counts, key=lambda letter: (-letter_counts[letter], letter))
+    alphabet = set(by_count[: size // 4])
+    covered = sum(letter_counts[letter] for letter in alphabet) / letter_counts.total()
+    if covered < LEAST_KNOWN_LETTERS:
         raise UserError(
             f"a vocabulary of {size} entries has room for only {len(alphabet)} of"
             f" {len(letter_counts)} letters; write a vocabulary size of at least"
@@ -78,11 +77,8 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
     # The trainer numbers the letters inside words in the order of a hash table with a random seed,
     # and equal pair counts are merged in order of these numbers; letters given as special tokens
     # are numbered as listed.
-    letters = sorted(alphabet)
-    inside = [
-        "##" + letter for letter in sorted({letter for word in words for letter in word[1:]})
-    ]
-    entries = [*SPECIAL_TOKENS, *letters, *inside]
+    letters_inside = sorted({letter for word in words for letter in word[1:]})
+    entries = [*SPECIAL_TOKENS, *sorted(alphabet), *(f"##{letter}" for letter in letters_inside)]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.WordPieceTrainer(
@@ -90,10 +86,10 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
     )
     tokenizer.train_from_iterator((f"{word} " * count for word, count in words.items()), trainer)
     numbers = tokenizer.get_vocab()
-    save_tokenizer(sorted(numbers, key=numbers.__getitem__), lowercase, directory)
+    save_bert_tokenizer(sorted(numbers, key=numbers.__getitem__), lowercase, directory)
 
 
-def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> None:
+def save_bert_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> None:
     """Write a folder with a BERT tokenizer whose piece number i is vocabulary[i]; AutoTokenizer
     loads it."""
     from transformers import BertTokenizerFast
@@ -105,11 +101,7 @@ def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> N
     write_text(
         directory / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n"
     )
-    names = zip(
-        ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"),
-        SPECIAL_TOKENS,
-        strict=True,
-    )
+    pad, unk, cls, sep, mask = SPECIAL_TOKENS
     write_json(
         directory / "tokenizer_config.json",
         {
@@ -117,7 +109,11 @@ def save_tokenizer(vocabulary: list[str], lowercase: bool, directory: Path) -> N
             "do_lower_case": lowercase,
             "tokenize_chinese_chars": True,
             "strip_accents": None,
-            **dict(names),
+            "pad_token": pad,
+            "unk_token": unk,
+            "cls_token": cls,
+            "sep_token": sep,
+            "mask_token": mask,
         },
     )
 
@@ -129,9 +125,9 @@ def train_byte_bpe(
     offline.
 
     Pieces are those of Radford et al. 2019, section 2.2: pairs of bytes or pieces that were seen
-    at least twice are merged by their counts. Nothing is unknown, as every byte is an entry. With
-    `special` "roberta" texts become <s> A </s> and <s> A </s></s> B </s>; with "gpt2" nothing is
-    put around or between them. The same texts give the same bytes.
+    at least twice are merged by their counts. No text is unknown, as every byte is an entry. With
+    `special` "roberta" texts become <s> A </s> and <s> A </s></s> B </s>; with "gpt2" no tokens
+    are added. The same texts give the same bytes.
 
     Raises UserError where the texts are empty or `size` leaves no room for the bytes.
     """
@@ -161,17 +157,14 @@ def train_byte_bpe(
     )
     tokenizer.train_from_iterator(texts, trainer)
     if special == "roberta":
-        first, last = (
-            (token, tokenizer.token_to_id(token))
-            for token in (names["cls_token"], names["sep_token"])
-        )
+        cls, sep = names["cls_token"], names["sep_token"]
         tokenizer.post_processor = processors.RobertaProcessing(
-            last, first, add_prefix_space=False
+            (sep, tokenizer.token_to_id(sep)),
+            (cls, tokenizer.token_to_id(cls)),
+            add_prefix_space=False,
         )
     else:
         tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
     from transformers import PreTrainedTokenizerFast
 
-    tokenizers_on_disk.save_tokenizer(
-        directory, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
-    )
+    save_tokenizer(directory, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names))
