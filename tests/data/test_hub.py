@@ -234,9 +234,10 @@ class Breaking:
 
 def test_a_broken_stream_goes_on_where_it_broke(monkeypatch):
     monkeypatch.setattr(hub, "FIRST_WAIT", 0)
-    assert list(hub._first(Breaking(hub.ATTEMPTS - 1), 8, "made/wikipedia")) == list(range(8))
-    assert list(hub._first(Breaking(0), 99, "made/wikipedia")) == list(range(9))
-    rows = hub._first(Breaking(hub.ATTEMPTS), 9, "made/wikipedia")
+    rows = hub._stream_rows(Breaking(hub.ATTEMPTS - 1), 8, "made/wikipedia")
+    assert list(rows) == list(range(8))
+    assert list(hub._stream_rows(Breaking(0), 99, "made/wikipedia")) == list(range(9))
+    rows = hub._stream_rows(Breaking(hub.ATTEMPTS), 9, "made/wikipedia")
     with pytest.raises(
         UserError, match=r"not deliver made/wikipedia in 4 attempts \(ConnectionError: peer closed"
     ):

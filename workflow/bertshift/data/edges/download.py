@@ -20,12 +20,12 @@ FIRST_WAIT = 2.0  # seconds; doubled after every attempt
 TIMEOUT = 60.0  # seconds without a byte
 REPORT_EVERY = 5.0  # seconds
 CHUNK = 1 << 18
-# Answers that a server may take back: a timeout, too many requests.
+# Statuses of temporary faults: a timeout, too many requests.
 PASSING = (408, 429)
 
 
 class _Fault(Exception):
-    """An answer that is not the file that was asked for."""
+    """An answer that is not the requested file."""
 
 
 class _Redirects(HTTPRedirectHandler):
@@ -36,17 +36,18 @@ class _Redirects(HTTPRedirectHandler):
 
 
 def download(url: str, path: Path, sha256: str | None = None) -> None:
-    """Bring the file at `url` to `path`, whole or not at all, with the SHA-256 if one is given.
+    """Download the file at `url` to `path`, completely or not at all; check its SHA-256 if one is
+    given.
 
     Raises UserError for an address that the publisher does not have, and where `ATTEMPTS` attempts
-    brought no connection, part of the file, a web page or another file. Only the address as given
-    is ever printed, without what it may hold of a password: redirects can carry secrets.
+    brought no connection, part of the file, a web page or another file. Only the given address is
+    printed, without a password: redirects can carry secrets.
     """
     parts = urlsplit(url)
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     # The opener also opens files and FTP, and takes a password for a port.
-    local = parts.scheme == "http" and parts.hostname in HERE
-    if not (parts.scheme == "https" or local) or "@" in parts.netloc:
+    is_local = parts.scheme == "http" and parts.hostname in HERE
+    if not (parts.scheme == "https" or is_local) or "@" in parts.netloc:
         raise UserError(
             f"{shown} is no plain web address; write one with https:// under `download`."
         )
@@ -100,14 +101,16 @@ def _check(path: Path, sha256: str | None) -> None:
         raise _Fault("an empty file came")
     if is_web_page(start):
         raise _Fault("a web page came in its place")
-    if sha256 and (found := digest(path)) != sha256:
-        raise _Fault(f"a file with the SHA-256 {found} came where {sha256} is expected")
-    # Archives made on request have no lasting SHA-256, and come without their length.
-    if not sha256 and start.startswith(b"\x1f\x8b"):
-        _check_packed(path)
+    if sha256:
+        received = digest(path)
+        if received != sha256:
+            raise _Fault(f"a file with the SHA-256 {received} came where {sha256} is expected")
+    elif start.startswith(b"\x1f\x8b"):
+        # Archives made on request have no lasting SHA-256, and come without their length.
+        _check_gzip(path)
 
 
-def _check_packed(path: Path) -> None:
+def _check_gzip(path: Path) -> None:
     try:
         with gzip.open(path) as file:
             while file.read(CHUNK):
