@@ -3,7 +3,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bertshift.data.text_file import read_lines
+from bertshift.data.text_file import numbered_blocks, read_lines
 from bertshift.errors import UserError
 
 LISTS = ("words", "upos", "xpos", "heads", "deprels")  # of a row, one item a word
@@ -17,12 +17,14 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     rows hold the syntactic words, on which the basic tree is defined
     (universaldependencies.org/format.html). Raises UserError with file and line for anything else.
     """
-    rows, comments, words, start = [], {}, [], 1
-    for number, line in enumerate([*read_lines(path), ""], 1):
-        if line.startswith("#"):
-            key, _, value = line[1:].partition("=")
-            comments[key.strip()] = value.strip()
-        elif line.strip():
+    rows = []
+    for first, lines in numbered_blocks(read_lines(path)):
+        comments, words = {}, []
+        for number, line in enumerate(lines, first):
+            if line.startswith("#"):
+                key, _, value = line[1:].partition("=")
+                comments[key.strip()] = value.strip()
+                continue
             fields = line.split("\t")
             if len(fields) != 10:
                 raise UserError(
@@ -36,10 +38,8 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
                     f"{path}:{number} has {fields[0]!r} for a word's number; correct it or fetch"
                     " the file again."
                 )
-        else:
-            if words:
-                rows.append(_make_row(words, comments, f"{path}:{start}"))
-            comments, words, start = {}, [], number + 1
+        if words:
+            rows.append(_make_row(words, comments, f"{path}:{first}"))
     return rows, Counter()
 
 

@@ -25,7 +25,7 @@ def read_sidecar(directory: Path) -> dict:
 
     Keys: name, kind, format, licence, origin, source, revision, source_sha256 {file: sha},
     examples_sha256, rows, published, complete {split: bool}, labels (ordered names, or null),
-    remarks [sentence], irregular {split: {what was dropped or mended: number}}.
+    remarks [sentence], irregular {split: {kind of dropped or mended row: number}}.
     """
     path = Path(directory) / SIDECAR
     if not path.is_file():

@@ -63,7 +63,7 @@ def select(source: Path) -> tuple[list[dict], Counter]:
                         skipped[reason] += 1
                     else:
                         rows.append(_make_row(sentence, core))
-                # The reader keeps what it has read.
+                # The reader keeps all it has read.
                 unit.pop("subCorpus", None)
                 unit.pop("exemplars", None)
             if time.monotonic() - reported > PROGRESS_SECONDS:
@@ -129,7 +129,7 @@ def _open_folder(source: Path) -> Iterator[Path]:
         folder = source
         if not source.is_dir():
             folder = Path(unpacked)
-            _unpack(source, folder)
+            _unpack_archive(source, folder)
         if missing := [name for name in INDEXES if not (folder / name).is_file()]:
             raise UserError(
                 f"{source} is no FrameNet: it has no {missing[0]}; put NLTK's framenet_v17 or"
@@ -138,10 +138,10 @@ def _open_folder(source: Path) -> Iterator[Path]:
         yield folder.resolve()
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def _unpack_archive(archive: Path, folder: Path) -> None:
     try:
         unpacked = 0
-        for name, size, read in _members(archive):
+        for name, size, read in _list_members(archive):
             # Whatever folders a member names, it lands in `frame`, in `lu` or beside them.
             if match := MEMBER.fullmatch(name):
                 unpacked += size
@@ -153,7 +153,7 @@ def _unpack(archive: Path, folder: Path) -> None:
         raise UserError(f"{archive} is damaged ({error}); delete it and fetch it again.") from None
 
 
-def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+def _list_members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
     """Yield name, size and a reader of the content of every plain file. Links in a tar archive are
     left out."""
     if zipfile.is_zipfile(archive):

@@ -24,10 +24,10 @@ def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
     score, and for more lines with a wrong number of columns than `spec["tolerate_malformed"]`.
     """
     dropped = Counter()
-    return _rows(path, spec, dropped), dropped
+    return _read_rows(path, spec, dropped), dropped
 
 
-def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
+def _read_rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
     table = read_cells(path) if spec.get("literal_quotes") else read_table(path, dropped)
     header = spec.get("header") or next(table)[1]
     columns = spec["columns"].values()

@@ -1,15 +1,13 @@
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bertshift.data import conllu, glue_tsv, plain_text, squad_json
+from bertshift.data.attempts import ATTEMPTS, count_attempts
 from bertshift.errors import UserError
 from bertshift.files import sha256
 
-ATTEMPTS = 4
-FIRST_WAIT = 2.0  # seconds; doubled after every attempt
 COLUMNS = {
     "qa": ("id", "question", "context", "answers"),
     "treebank": ("id", "text", "words", "upos", "xpos", "heads", "deprels"),
@@ -39,21 +37,20 @@ def read(
     splits = {}
     for split, (table, features) in tables.items():
         counts = Counter()
-        splits[split] = _rows(spec, split, table, features, counts), counts
+        splits[split] = _convert_rows(spec, split, table, features, counts), counts
     return splits, checksums
 
 
 def _fetch_with_retries(hub: Mapping, cache: Path | None) -> tuple:
-    """Call `_fetch` at most `ATTEMPTS` times, and return what it returns."""
+    """Call `_fetch_files` at most `ATTEMPTS` times, and return what it returns."""
     # `datasets` takes seconds to import, and only these functions need it.
     from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
 
-    where = _pinned(hub)
-    for attempt in range(ATTEMPTS):
-        _wait(attempt)
+    where = _name_revision(hub)
+    for attempt in count_attempts():
         try:
             # Files that a failed attempt left in the cache may have made it fail.
-            return _fetch(hub, cache, force=attempt > 0)
+            return _fetch_files(hub, cache, force=attempt > 1)
         except (DatasetNotFoundError, DataFilesNotFoundError) as error:
             raise UserError(
                 f"The hub has no {where} ({_first_line(error)}); correct `hub` in the catalogue."
@@ -64,26 +61,21 @@ def _fetch_with_retries(hub: Mapping, cache: Path | None) -> tuple:
                     f"The hub's {where}: {_first_line(error)}; correct `hub` in the catalogue."
                 ) from error
             last = error
-    raise _undelivered(where, last) from last
+    raise _make_delivery_error(where, last) from last
 
 
-def _pinned(hub: Mapping) -> str:
+def _name_revision(hub: Mapping) -> str:
     return f"{hub['id']}@{hub['revision']}"
 
 
-def _wait(attempt: int) -> None:
-    if attempt:
-        time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
-
-
-def _undelivered(where: str, error: Exception) -> UserError:
+def _make_delivery_error(where: str, error: Exception) -> UserError:
     return UserError(
         f"The hub did not deliver {where} in {ATTEMPTS} attempts ({_describe_cause(error)}); "
         "check the connection and try again, or set a mirror directory."
     )
 
 
-def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
+def _fetch_files(hub: Mapping, cache: Path | None, force: bool) -> tuple:
     """Fetch the configuration's files into the cache, unless they are streamed; return (builder,
     {file: SHA-256})."""
     import datasets
@@ -101,10 +93,10 @@ def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
         raise ConnectionError("neither the hub nor the cache has this revision")
     # hf://datasets/<owner>/<name>@<revision>/<path>
     paths = [url.partition(f"@{hub['revision']}/")[2] for url in files]
-    declared = _declared_checksums(hub, paths)
+    declared = _read_declared_checksums(hub, paths)
     if "rows" in hub:
         return builder, declared
-    return builder, {path: _download(hub, path, declared.get(path), force) for path in paths}
+    return builder, {path: _download_file(hub, path, declared.get(path), force) for path in paths}
 
 
 def _stream_splits(hub: Mapping, builder) -> dict[str, tuple]:
@@ -113,15 +105,14 @@ def _stream_splits(hub: Mapping, builder) -> dict[str, tuple]:
     tables = {}
     for split, name_on_hub in hub["splits"].items():
         stream = builder.as_streaming_dataset(split=name_on_hub)
-        tables[split] = _stream_rows(stream, hub["rows"], _pinned(hub)), stream.features
+        tables[split] = _stream_rows(stream, hub["rows"], _name_revision(hub)), stream.features
     return tables
 
 
 def _stream_rows(stream, number: int, where: str) -> Iterator[dict]:
     """Stream the first `number` rows. A stream that breaks off is resumed at the same row."""
     done = 0
-    for attempt in range(ATTEMPTS):
-        _wait(attempt)
+    for _ in count_attempts():
         try:
             for row in stream.skip(done).take(number - done):
                 yield row
@@ -129,7 +120,7 @@ def _stream_rows(stream, number: int, where: str) -> Iterator[dict]:
             return
         except Exception as error:  # noqa: BLE001 - as in `_fetch_with_retries`
             last = error
-    raise _undelivered(where, last) from last
+    raise _make_delivery_error(where, last) from last
 
 
 def _prepare_splits(hub: Mapping, builder) -> dict[str, tuple]:
@@ -145,14 +136,14 @@ def _prepare_splits(hub: Mapping, builder) -> dict[str, tuple]:
         }
     except (DatasetsError, ValueError) as error:
         raise UserError(
-            f"The files of the hub's {_pinned(hub)} are not what its card and `hub`"
+            f"The files of the hub's {_name_revision(hub)} are not what its card and `hub`"
             f" in the catalogue say ({_describe_cause(error)}); correct the entry or pin another"
             " revision."
         ) from error
     return {split: (table, table.features) for split, table in tables.items()}
 
 
-def _declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
+def _read_declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
     """Read the SHA-256 by which the hub stores large files. It stores small ones in git, without
     a SHA-256."""
     from huggingface_hub import HfApi
@@ -161,7 +152,7 @@ def _declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
     return {info.path: info.lfs.sha256 for info in infos if info.lfs}
 
 
-def _download(hub: Mapping, path: str, declared: str | None, force: bool) -> str:
+def _download_file(hub: Mapping, path: str, declared: str | None, force: bool) -> str:
     """Bring the file into the hub client's cache, where `datasets` finds it, and return its
     SHA-256."""
     from huggingface_hub import hf_hub_download
@@ -184,11 +175,11 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-def _rows(
+def _convert_rows(
     spec: Mapping, split: str, table: Iterable[dict], features, counts: Counter
 ) -> Iterator[dict]:
     hub, kind = spec["hub"], spec["kind"]
-    table_name = f"{_pinned(hub)}, split {split}"
+    table_name = f"{_name_revision(hub)}, split {split}"
     columns = {key: key for key in COLUMNS.get(kind, ())} | hub.get("columns", {})
     missing = sorted(set(columns.values()) - set(features))
     if missing:
@@ -197,7 +188,7 @@ def _rows(
             f" {missing[0]!r}, only {', '.join(features)}; correct `hub.columns` in the catalogue."
         )
     decoded = (
-        {column: _decode(row[column], features[column]) for column in columns.values()}
+        {column: _decode_classes(row[column], features[column]) for column in columns.values()}
         for row in table
     )
     if kind == "text":
@@ -218,14 +209,14 @@ def _rows(
             yield row
 
 
-def _decode(value, feature):
+def _decode_classes(value, feature):
     """Replace the numbers by which the hub stores classes by their names. A missing label, -1,
     stays a number."""
     item_feature = getattr(feature, "feature", feature)
     if not hasattr(item_feature, "int2str"):
         return value
     if isinstance(value, Sequence):
-        return [_decode(item, item_feature) for item in value]
+        return [_decode_classes(item, item_feature) for item in value]
     if value is None or value < 0:
         return value
     return item_feature.int2str(value)

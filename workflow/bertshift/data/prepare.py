@@ -8,7 +8,7 @@ from bertshift.data.provenance import HUB, MIRROR
 from bertshift.errors import UserError
 from bertshift.files import atomic, sha256, write_json, write_jsonl
 
-# Rows, and a count of what was dropped or mended, which is complete once the rows have been read.
+# Rows, and a count of dropped and mended rows, which is complete once the rows have been read.
 Rows = tuple[Iterable[dict], Counter]
 Reader = Callable[[Path, Mapping], Rows]
 READERS: dict[str, Reader] = {
@@ -31,12 +31,14 @@ def prepare_from_mirror(
     """
     mirror, read = Path(mirror), READERS[spec["format"]]
     files = {
-        split: _first_existing(name, split, mirror, candidates)
+        split: _find_first_existing(name, split, mirror, candidates)
         for split, candidates in spec["mirror"].items()
     }
     splits = {split: read(mirror / file, spec) for split, file in files.items()}
     checksums = {file: sha256(mirror / file) for file in files.values()}
-    _write(name, spec, splits, origin, ",".join(files.values()), None, checksums, directory)
+    _write_dataset(
+        name, spec, splits, origin, ",".join(files.values()), None, checksums, directory
+    )
 
 
 def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | None) -> None:
@@ -48,10 +50,12 @@ def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | No
     """
     splits, checksums = hub.read(name, spec, cache)
     repository, revision = spec["hub"]["id"], spec["hub"]["revision"]
-    _write(name, spec, splits, HUB, f"{repository}@{revision}", revision, checksums, directory)
+    _write_dataset(
+        name, spec, splits, HUB, f"{repository}@{revision}", revision, checksums, directory
+    )
 
 
-def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:
+def _find_first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:
     for candidate in candidates:
         if (mirror / candidate).is_file():
             return candidate
@@ -61,7 +65,7 @@ def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[st
     )
 
 
-def _write(
+def _write_dataset(
     name: str,
     spec: Mapping,
     splits: Mapping[str, Rows],
@@ -101,7 +105,7 @@ def _write(
         "complete": {split: counts[split] == published[split] for split in splits},
         "labels": list(dict.fromkeys(labels.values())) if labels else None,
         "remarks": [
-            _remark(split, counts[split], published[split])
+            _describe_count(split, counts[split], published[split])
             for split in splits
             if counts[split] != published[split]
         ],
@@ -130,7 +134,7 @@ def _add_ids(splits: Mapping[str, Rows], counts: dict[str, int]) -> Iterator[dic
             yield {"id": key, "split": split, **row}
 
 
-def _remark(split: str, rows: int, published: int | None) -> str:
+def _describe_count(split: str, rows: int, published: int | None) -> str:
     if published is None:
         return f"{split}: {rows} rows; no published number to compare with"
     if rows < published:

@@ -33,9 +33,9 @@ def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
     id is optional) or as a table with the columns TABLE. `origin` is the configuration's
     data.source. Raises UserError for any other source.
     """
-    rows, left_out = _read(source)
+    rows, left_out = _read_rows(source)
     for row in rows:
-        _check(row, source)
+        _check_row(row, source)
     if not rows:
         raise UserError(f"{source} has no sentence that can be used; add some or fetch it again.")
     index = source / "luIndex.xml" if source.is_dir() else source
@@ -44,7 +44,7 @@ def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
         "name": name,
         "source": f"{origin}:{source.name}",
         "source_sha256": {index.name: sha256(index)},
-        "licence": _licence(source, origin),
+        "licence": _find_licence(source, origin),
         "sentences": len(rows),
         "arguments": sum(len(row["arguments"]) for row in rows),
         "left_out": dict(sorted(left_out.items())),
@@ -60,16 +60,16 @@ def read_relations(directory: Path) -> list[dict]:
     return list(read_jsonl(directory / ROWS))
 
 
-def _read(source: Path) -> tuple[list[dict], Counter]:
+def _read_rows(source: Path) -> tuple[list[dict], Counter]:
     if source.suffix == ".jsonl":
         records = enumerate(read_records(source))
         return [{"id": str(number)} | row for number, (_, row) in records], Counter()
     if source.suffix == ".tsv":
-        return list(_table_rows(source)), Counter()
+        return list(_read_table_rows(source)), Counter()
     return framenet.select(source)
 
 
-def _table_rows(source: Path) -> Iterator[dict]:
+def _read_table_rows(source: Path) -> Iterator[dict]:
     """Yield the rows of a table that csv or pandas wrote: cells with quotation marks are quoted
     and double them."""
     lines = enumerate(read_lines(source), 1)
@@ -90,7 +90,7 @@ def _table_rows(source: Path) -> Iterator[dict]:
             links = [{"span": span, "role": "FE"} for span in json.loads(row["link_spans_json"])]
             target = [int(bound) for bound in bounds if bound.isdecimal()]
         except (TypeError, ValueError):
-            links = target = []  # `_check` refuses such a row
+            links = target = []  # `_check_row` refuses such a row
         yield {"id": row["id"], "text": row["sentence"], "predicate": target, "arguments": links}
 
 
@@ -104,7 +104,7 @@ def _parse_cells(number: int, line: str, source: Path) -> list[str]:
         ) from None
 
 
-def _check(row: dict, source: Path) -> None:
+def _check_row(row: dict, source: Path) -> None:
     """Raise UserError for a row that is not of the form above."""
     try:
         valid = _is_valid(row)
@@ -128,7 +128,7 @@ def _is_valid(row: dict) -> bool:
     return all(0 <= start < end <= len(text) and text[start:end].strip() for start, end in spans)
 
 
-def _licence(source: Path, origin: str) -> str:
+def _find_licence(source: Path, origin: str) -> str:
     if source.suffix == ".jsonl":
         return "generated" if origin == GENERATED else "as its owner says"
     return framenet.LICENCE

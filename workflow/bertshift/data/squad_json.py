@@ -29,7 +29,7 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
         ) from None
     rows, counts = [], Counter()
     try:
-        for number, fields in enumerate(_questions(articles), 1):
+        for number, fields in enumerate(_list_questions(articles), 1):
             row = example(fields, counts, f"{path}, question {number}")
             if row is not None:
                 rows.append(row)
@@ -41,7 +41,7 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     return rows, counts
 
 
-def _questions(articles: list) -> Iterator[dict]:
+def _list_questions(articles: list) -> Iterator[dict]:
     for article in articles:
         for paragraph in article["paragraphs"]:
             for question in paragraph["qas"]:
@@ -65,11 +65,11 @@ def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
     keeps no answer but is not marked impossible is dropped too (returns None). `counts` counts
     each of these cases. Raises UserError, which begins with `where`, for a value of another type.
     """
-    if fault := _fault(fields):
+    if fault := _find_fault(fields):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
     context, answers = fields["context"], []
     for text, start in fields["answers"]:
-        nearest = _nearest_occurrence(context, text, start)
+        nearest = _find_nearest(context, text, start)
         if nearest is None:
             counts["answers not in their context"] += 1
             continue
@@ -85,7 +85,7 @@ def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
     }
 
 
-def _fault(fields: Mapping) -> str | None:
+def _find_fault(fields: Mapping) -> str | None:
     """Describe a value of a question whose type is not SQuAD's, or return None."""
     values = [
         ("id", fields["id"], int if type(fields["id"]) is int else str),
@@ -103,7 +103,7 @@ def _fault(fields: Mapping) -> str | None:
     return None
 
 
-def _nearest_occurrence(context: str, text: str, start: int) -> int | None:
+def _find_nearest(context: str, text: str, start: int) -> int | None:
     if not text:
         return None
     if 0 <= start and context.startswith(text, start):

@@ -2,6 +2,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from bertshift import files
@@ -38,6 +39,16 @@ def read_lines(path: Path) -> Iterator[str]:
             except UnicodeDecodeError:
                 raise files.not_utf8(path, number) from None
             yield text.removesuffix("\n").removesuffix("\r")
+
+
+def numbered_blocks(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the blocks of lines between blank lines, each with the number of its first line."""
+    numbered = enumerate(lines, 1)
+    for is_filled, group in groupby(numbered, key=lambda item: bool(item[1].strip())):
+        if is_filled:
+            block = list(group)
+            first, _ = block[0]
+            yield first, [line for _, line in block]
 
 
 def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:

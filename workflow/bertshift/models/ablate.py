@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.models.attention import Edit, editing
-from bertshift.models.family import head_width, heads_of
+from bertshift.models.family import head_width, heads_of, removing
 
 # uniform: every query attends equally to all tokens that it sees (Kovaleva et al. 2019); zero: the
 # head's output is zero (Michel et al. 2019); mean: it is the head's mean output over a data set.
@@ -94,9 +94,6 @@ def averaging(model: PreTrainedModel) -> Iterator[Tensor]:
             tokens += int(edit.tokens.sum())
 
     hook = model.register_forward_hook(add_pass, with_kwargs=True)
-    try:
-        with editing(model, edit):
-            yield means
-    finally:
-        hook.remove()
+    with removing([hook]), editing(model, edit):
+        yield means
     means /= max(tokens, 1)

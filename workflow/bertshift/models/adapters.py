@@ -57,7 +57,7 @@ def merged_copy(model: nn.Module, name: str) -> PreTrainedModel:
     if not isinstance(merged, PreTrainedModel):
         merged = merged.get_base_model()
     encoder = getattr(merged, merged.base_model_prefix, merged)
-    _merge(merged, encoder, name)
+    _merge_and_check(merged, encoder, name)
     return merged
 
 
@@ -67,7 +67,7 @@ def merge_folder(encoder: PreTrainedModel, folder: Path) -> None:
 
     UserError for an adapter that cannot be merged, or does not fit its base.
     """
-    _need_peft(str(folder))
+    _check_peft_installed(str(folder))
     from peft import PeftConfig, PeftModel
     from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING
     from peft.utils import set_peft_model_state_dict
@@ -83,7 +83,7 @@ def merge_folder(encoder: PreTrainedModel, folder: Path) -> None:
         missing = [name for name in report.missing_keys if prefix in name and ".default" in name]
         if faults := [*report.unexpected_keys, *missing]:
             raise ValueError(f"no place or no weight for {faults[0]}")
-    _merge(model, encoder, str(folder))
+    _merge_and_check(model, encoder, str(folder))
 
 
 def merge_adapters(model: nn.Module) -> None:
@@ -101,10 +101,10 @@ def merge_adapters(model: nn.Module) -> None:
             del module.peft_config
     for name, module in outer.items():
         parent, _, attribute = name.rpartition(".")
-        setattr(model.get_submodule(parent), attribute, _unload(module))
+        setattr(model.get_submodule(parent), attribute, _unload_module(module))
 
 
-def _unload(module: nn.Module) -> nn.Module:
+def _unload_module(module: nn.Module) -> nn.Module:
     """Return the module below PEFT's wrapper, with its adapters merged where they are enabled."""
     merge = not module.disable_adapters
     if not merge and hasattr(module, "original_module"):
@@ -119,7 +119,7 @@ def _unload(module: nn.Module) -> nn.Module:
 
 
 @torch.no_grad()
-def _merge(model: nn.Module, encoder: PreTrainedModel, name: str) -> None:
+def _merge_and_check(model: nn.Module, encoder: PreTrainedModel, name: str) -> None:
     """Merge the adapters of `model`, whose part below the head is `encoder`. UserError where the
     encoder then computes something else."""
     words = torch.arange(1, WORDS + 1, device=encoder.device)[None] % encoder.config.vocab_size
@@ -127,20 +127,20 @@ def _merge(model: nn.Module, encoder: PreTrainedModel, name: str) -> None:
         before = encoder(input_ids=words).last_hidden_state
         merge_adapters(model)
     except Exception as error:  # each kind of adapter has its own
-        raise _cannot_be_merged(name, str(error)) from error
+        raise _make_merge_error(name, str(error)) from error
     after = encoder(input_ids=words).last_hidden_state
     rounding = torch.finfo(after.dtype).eps ** 0.5
     if not (after - before).abs().max() <= rounding * before.abs().max():
-        raise _cannot_be_merged(name, "merged, the model computes something else")
+        raise _make_merge_error(name, "merged, the model computes something else")
 
 
-def _cannot_be_merged(name: str, why: str) -> UserError:
+def _make_merge_error(name: str, why: str) -> UserError:
     return UserError(
         f"{name}: this adapter cannot be merged into its base ({why}); name a model without it."
     )
 
 
-def _need_peft(name: str) -> None:
+def _check_peft_installed(name: str) -> None:
     if not find_spec("peft"):
         raise UserError(
             f"{name} is an adapter, which needs the package peft; install it, or give the merged"
@@ -156,7 +156,7 @@ def _check_kind(kind: str | None, name: str) -> None:
 
     tuner = PEFT_TYPE_TO_TUNER_MAPPING.get(PeftType(kind)) if kind in [*PeftType] else None
     if tuner is None or not issubclass(tuner, BaseTuner):
-        raise _cannot_be_merged(name, f"its peft_type is {getattr(kind, 'value', kind)}")
+        raise _make_merge_error(name, f"its peft_type is {getattr(kind, 'value', kind)}")
 
 
 def _read_adapter(folder: Path) -> dict[str, Tensor]:

@@ -56,21 +56,21 @@ class Biaffine(nn.Module):
 
         A word that is not `real` [sentences, words] gets the lowest number there is as a head.
         """
-        dependents = _append_one(self._features(self.arc_dependent, states))
-        heads = self._features(self.arc_head, states)
+        dependents = _append_one(self._compute_features(self.arc_dependent, states))
+        heads = self._compute_features(self.arc_head, states)
         scores = (dependents @ self.arc_weight @ heads.mT).float()
         return scores.masked_fill(~real[:, None], torch.finfo(scores.dtype).min)
 
     def label_scores(self, states: Tensor, heads: Tensor) -> Tensor:
         """Score the labels of each word's arc from the head that `heads` [sentences, words] gives
         it: [sentences, words, labels] float32."""
-        dependents = _append_one(self._features(self.label_dependent, states))
-        features = _append_one(self._features(self.label_head, states))
+        dependents = _append_one(self._compute_features(self.label_dependent, states))
+        features = _append_one(self._compute_features(self.label_head, states))
         weighted = torch.einsum("bni,rij->bnrj", dependents, self.label_weight)
         head_features = states_at(features, heads)
         return (weighted @ head_features[..., None]).squeeze(-1).float()
 
-    def _features(self, layer: nn.Linear, states: Tensor) -> Tensor:
+    def _compute_features(self, layer: nn.Linear, states: Tensor) -> Tensor:
         features = F.leaky_relu(layer(states), 0.1)
         ones = features.new_ones(len(features), 1, features.shape[-1])
         return features * F.dropout(ones, self.dropout, self.training)

@@ -9,7 +9,7 @@ from transformers.utils import ModelOutput
 
 from bertshift.errors import UserError
 from bertshift.models.attention import Record, editing
-from bertshift.models.family import family_of, layers_of, run
+from bertshift.models.family import family_of, layers_of, removing, run
 
 TOKENS, PADDING = 7, 3
 ROUNDING = 1e-5
@@ -26,18 +26,16 @@ def check(model: PreTrainedModel, folder: Path) -> None:
     mask[1, -PADDING:] = 0
     record, projected = Record("maps", "context"), []
     hooks = []
+
+    def record_input(_, inputs: tuple) -> None:
+        projected.append(inputs[0])
+
     if family.out:
         for layer in dict.fromkeys(layers):
             projection = layer.get_submodule(family.out)
-            hooks.append(
-                projection.register_forward_pre_hook(lambda _, inputs: projected.append(inputs[0]))
-            )
-    try:
-        with editing(model, record):
-            states = run(model, ids, mask).last_hidden_state
-    finally:
-        for hook in hooks:
-            hook.remove()
+            hooks.append(projection.register_forward_pre_hook(record_input))
+    with removing(hooks), editing(model, record):
+        states = run(model, ids, mask).last_hidden_state
     maps, contexts = record.kept["maps"], record.kept["context"]
     expected = _run_eagerly(model, ids, mask)
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,6 +16,7 @@ from transformers.pytorch_utils import Conv1D
 from bertshift.errors import UserError
 from bertshift.models.attention import Record, editing
 from bertshift.models.families import Family
+from bertshift.models.family import removing
 
 TOKENS = 5
 TYPES = "token_type_ids"
@@ -47,7 +48,7 @@ def explore(model: PreTrainedModel) -> Family:
             torch.no_grad(),
             editing(model, record, Family(layers)),
             lookups,
-            _tracing(model, f"{layers}.0") as trace,
+            _tracing_pass(model, f"{layers}.0") as trace,
         ):
             model(**arguments)
     except Exception as error:  # each family has its own
@@ -92,7 +93,7 @@ class _Trace:
 
 
 @contextmanager
-def _tracing(model: PreTrainedModel, first_layer: str) -> Iterator[_Trace]:
+def _tracing_pass(model: PreTrainedModel, first_layer: str) -> Iterator[_Trace]:
     trace = _Trace()
 
     def record_call(name: str, module: nn.Module, inputs: tuple) -> None:
@@ -103,13 +104,11 @@ def _tracing(model: PreTrainedModel, first_layer: str) -> Iterator[_Trace]:
     def record_output(_, __, output: Tensor | tuple) -> None:
         trace.tuples = isinstance(output, tuple)
 
-    with ExitStack() as stack:
-        for name, module in model.named_modules():
-            if name and next(module.parameters(recurse=False), None) is not None:
-                hook = module.register_forward_pre_hook(partial(record_call, name))
-                stack.callback(hook.remove)
-        hook = model.get_submodule(first_layer).register_forward_hook(record_output)
-        stack.callback(hook.remove)
+    hooks = [model.get_submodule(first_layer).register_forward_hook(record_output)]
+    for name, module in model.named_modules():
+        if name and next(module.parameters(recurse=False), None) is not None:
+            hooks.append(module.register_forward_pre_hook(partial(record_call, name)))
+    with removing(hooks):
         yield trace
 
 

@@ -52,7 +52,7 @@ class Family:
 
     def group(self, name: str) -> str:
         """Name the part that a parameter of the bare model belongs to: "embeddings", the number of
-        a layer, "shared" by the layers, or the name of what comes after them."""
+        a layer, "shared" by the layers, or the name of a module after them."""
         if match := re.match(rf"{re.escape(self.layers)}\.(\d+)\.", name):
             return str(int(match[1]) + 1)
         if name.startswith(tuple(f"{part}." for part in self.shared)):

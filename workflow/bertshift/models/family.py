@@ -1,6 +1,10 @@
 """The parts of a model, found by the row of its family in `families`, or else by `explore`."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
@@ -63,7 +67,9 @@ def projections(
             f"{what} is not possible: which weights of a {kind} model belong to a head is not"
             " known."
         )
-    if key_heads(model) < heads_of(model):
+    # A model with fewer heads of keys than heads has this key in its configuration.
+    key_heads = getattr(model.config, "num_key_value_heads", None) or heads_of(model)
+    if key_heads < heads_of(model):
         raise UserError(
             f"{what} is not possible: in this {kind} model one head's keys and values serve others"
             " too."
@@ -104,12 +110,6 @@ def output_columns(model: PreTrainedModel, layer: int, head: int, what: str) -> 
 
 def heads_of(model: PreTrainedModel) -> int:
     return model.config.num_attention_heads
-
-
-def key_heads(model: PreTrainedModel) -> int:
-    """Count the heads with keys and values of their own; in a model with fewer of these than
-    heads, each serves several."""
-    return getattr(model.config, "num_key_value_heads", None) or heads_of(model)
 
 
 def head_width(model: PreTrainedModel) -> int:
@@ -161,6 +161,16 @@ def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:
             f"{what} needs an encoder: in a {encoder.config.model_type} model a word has not read"
             " the words behind it."
         )
+
+
+@contextmanager
+def removing(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
+    """Remove the hooks at the end of the block."""
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def groups(model: PreTrainedModel) -> dict[str, list[nn.Parameter]]:

@@ -1,11 +1,6 @@
-"""Recognising checkpoints without the head of their pretraining, without a library of tensors.
-
-A safetensors file begins with the names of its tensors: eight bytes with the length of a JSON
-object, then the object.
-"""
+"""Recognising checkpoints without the head of their pretraining, without a library of tensors."""
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +8,7 @@ from pathlib import Path
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES
 from bertshift.models.published import read_config
+from bertshift.models.seal import read_header
 from bertshift.naming import Model, parse_model
 from bertshift.replicates import runs_of
 
@@ -31,10 +27,7 @@ def has_no_head(folder: Path) -> bool:
     try:
         config = read_config(folder)
         with open(folder / "model.safetensors", "rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            # Another file may begin with any number.
-            size = os.fstat(file.fileno()).st_size
-            names = dict(json.loads(file.read(min(length, size))))
+            names = dict(json.loads(read_header(file)))
     except (OSError, TypeError, ValueError, UserError):
         return False
     family = FAMILIES.get(config.get("model_type", "bert"))

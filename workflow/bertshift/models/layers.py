@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.models.attention import Edit, begin, editing
-from bertshift.models.family import family_of, layers_of, run
+from bertshift.models.family import family_of, layers_of, removing, run
 
 
 def read(
@@ -62,12 +62,8 @@ def visit(
         hooks.append(layers[-1].register_forward_hook(keep_output))
     elif norms := norms_of(model):
         hooks.append(norms[0].register_forward_pre_hook(keep_input))
-    try:
-        with editing(model, _MapVisit(maps)):
-            output = run(model, **inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with removing(hooks), editing(model, _MapVisit(maps)):
+        output = run(model, **inputs)
     states(len(layers), output.last_hidden_state if last is None else last)
 
 

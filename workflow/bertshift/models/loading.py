@@ -112,7 +112,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
     try:
         config = CONFIG_MAPPING[kind].from_dict(values | OUTPUT_FORM)
     except Exception as error:  # each family and kind of value has its own
-        raise _no_model(path, error) from error
+        raise _make_config_error(path, error) from error
     if type(config) not in MODEL_MAPPING:
         raise UserError(f"{path}: '{kind}' is no model of text alone; name another one.")
     return config
@@ -166,12 +166,12 @@ def _check_encoder(folder: Path, config: PreTrainedConfig, weights: Path) -> Non
     except UserError:
         raise
     except Exception as error:  # each family and kind of value has its own
-        raise _no_model(weights.parent / "config.json", error) from error
+        raise _make_config_error(weights.parent / "config.json", error) from error
     model, _ = _read_encoder(folder, config, weights)
     check(model.eval(), weights.parent)
 
 
-def _no_model(path: Path, error: Exception) -> UserError:
+def _make_config_error(path: Path, error: Exception) -> UserError:
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return UserError(
         f"{path} describes no model ({reason}); take the config.json that was published with the"

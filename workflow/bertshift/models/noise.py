@@ -55,11 +55,11 @@ def add_noise(
                 f"{name} is not a weight of both models in one shape; noise needs a model and its"
                 " own parent."
             )
-        before = _double(weight)
-        change = _double(after[name]) - before
+        before = _to_double(weight)
+        change = _to_double(after[name]) - before
         noise = noise_like(change, seed_from(seed, name))
         weight.copy_(torch.from_numpy(before + times * noise))
 
 
-def _double(weight: torch.Tensor) -> np.ndarray:
+def _to_double(weight: torch.Tensor) -> np.ndarray:
     return weight.detach().double().cpu().numpy()

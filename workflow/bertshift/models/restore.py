@@ -24,7 +24,7 @@ def every_restoration(model: PreTrainedModel, parent: PreTrainedModel) -> list[R
     another shape or with fewer layers, and for a model that runs one layer several times."""
     layers = own_layers(model, "restoring one layer")
     parent_layers = own_layers(parent, "restoring one layer")[: len(layers)]
-    if _shapes(parent_layers) != _shapes(layers):
+    if _list_shapes(parent_layers) != _list_shapes(layers):
         raise UserError(
             "a layer can only be restored from a model of the same shape: name the model's own"
             " parent."
@@ -32,5 +32,5 @@ def every_restoration(model: PreTrainedModel, parent: PreTrainedModel) -> list[R
     return [Restored(number, layer) for number, layer in enumerate(parent_layers, 1)]
 
 
-def _shapes(layers: list[nn.Module]) -> list[list[Size]]:
+def _list_shapes(layers: list[nn.Module]) -> list[list[Size]]:
     return [[weight.shape for weight in layer.state_dict().values()] for layer in layers]

@@ -23,7 +23,7 @@ LENGTH = 8  # bytes before the JSON object
 def seal(path: Path) -> None:
     """Write the digest into a file that has OPEN among its metadata."""
     with open(path, "r+b") as file:
-        header = _read_header(file)
+        header = read_header(file)
         tensors = json.loads(header)
         # safetensors writes several entries in any order.
         tensors["__metadata__"] = dict(sorted(tensors["__metadata__"].items()))
@@ -38,17 +38,17 @@ def check_seal(path: Path) -> None:
     """Raise UserError where the bytes are not those that were sealed. A file without a seal comes
     from another program and passes."""
     stat = Path(path).stat()
-    if not _is_whole(Path(path), stat.st_size, stat.st_mtime_ns):
+    if not _is_undamaged(Path(path), stat.st_size, stat.st_mtime_ns):
         raise UserError(
             f"{path} is damaged; delete it and call the same command again, which makes it again."
         )
 
 
 @cache  # a task's model is read in two steps
-def _is_whole(path: Path, size: int, time: int) -> bool:
+def _is_undamaged(path: Path, size: int, time: int) -> bool:
     with open(path, "rb") as file:
         try:
-            header = _read_header(file)
+            header = read_header(file)
             sealed = json.loads(header).get("__metadata__", {}).get(KEY)
         except (ValueError, AttributeError):
             return False
@@ -58,8 +58,8 @@ def _is_whole(path: Path, size: int, time: int) -> bool:
         return sealed == _compute_digest(unsealed, file)
 
 
-def _read_header(file: BinaryIO) -> bytes:
-    """Read the JSON object at the beginning of the file, but not its length."""
+def read_header(file: BinaryIO) -> bytes:
+    """Read the JSON object at the beginning of a safetensors file, without its length."""
     length = int.from_bytes(file.read(LENGTH), "little")
     # Another kind of file has any number here.
     return file.read(min(length, 100_000_000))

@@ -66,18 +66,18 @@ def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
             number for number, token in tokenizer.added_tokens_decoder.items() if token.special
         }
         special -= {tokenizer.unk_token_id, tokenizer.mask_token_id}
-        word, spaced_word, two_words = _cut(tokenizer, ["a", " a", "a a"])["input_ids"]
+        word, spaced_word, two_words = _cut_texts(tokenizer, ["a", " a", "a a"])["input_ids"]
         adds_space = two_words == word + word and two_words != word + spaced_word
         _LAYOUTS[tokenizer] = Layout(
-            _surrounding_tokens(tokenizer, "a"),
-            _surrounding_tokens(tokenizer, "a", "a"),
+            _find_surrounding_tokens(tokenizer, "a"),
+            _find_surrounding_tokens(tokenizer, "a", "a"),
             frozenset(special),
             "" if adds_space else " ",
         )
     return _LAYOUTS[tokenizer]
 
 
-def _surrounding_tokens(
+def _find_surrounding_tokens(
     tokenizer: PreTrainedTokenizerBase, *texts: str
 ) -> tuple[tuple[int, ...], ...]:
     """List the special tokens before, between and after the texts."""
@@ -129,7 +129,7 @@ def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[lis
     a text is cut like any other word."""
     if not texts:
         return []
-    encoded = _cut(tokenizer, texts)
+    encoded = _cut_texts(tokenizer, texts)
     return [_replace_special(tokenizer, ids) for ids in encoded["input_ids"]]
 
 
@@ -141,7 +141,7 @@ def written_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> dic
     return {token: count for token, count in counts.items() if count}
 
 
-def _cut(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **options):
+def _cut_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **options):
     return tokenizer(
         list(texts),
         add_special_tokens=False,
@@ -160,7 +160,7 @@ def spans(
     begins."""
     if not texts:
         return []
-    encoded = _cut(tokenizer, texts, return_offsets_mapping=True)
+    encoded = _cut_texts(tokenizer, texts, return_offsets_mapping=True)
     rows = zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True)
     spans_of_texts = []
     for text, ids, offsets in rows:
@@ -238,7 +238,7 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
     else:
         fast = _apply_lowercase(fast, config)
         if fast.get("post_processor") is None and getattr(named, "is_fast", False):
-            fast["post_processor"] = _serialise(named)["post_processor"]
+            fast["post_processor"] = _serialise_tokenizer(named)["post_processor"]
     roles = _find_roles(fast, config, named)
     try:
         backend = Tokenizer.from_str(json.dumps(_unmark_whole_tokens(fast, roles, config)))
@@ -260,7 +260,7 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
     return tokenizer
 
 
-def _serialise(tokenizer: PreTrainedTokenizerBase) -> dict:
+def _serialise_tokenizer(tokenizer: PreTrainedTokenizerBase) -> dict:
     """Return the contents of the tokenizer's tokenizer.json."""
     return json.loads(tokenizer.backend_tokenizer.to_str())
 
@@ -295,7 +295,7 @@ def _build_fast(
         )
     if not named.get_vocab().keys() - set(named.all_special_tokens):
         raise UserError(f"{folder}: {_describe_missing(folder)}")
-    return _serialise(named)
+    return _serialise_tokenizer(named)
 
 
 def _describe_missing(folder: Path) -> str:
@@ -316,7 +316,7 @@ def _read_fast(path: Path) -> dict | None:
     def refuse_duplicates(pairs: list[tuple]) -> dict:
         mapping = dict(pairs)
         if len(mapping) < len(pairs):
-            raise _repeated_token(path, (token for token, _ in pairs))
+            raise _make_repetition_error(path, (token for token, _ in pairs))
         return mapping
 
     if not path.exists():
@@ -335,7 +335,7 @@ def _read_fast(path: Path) -> dict | None:
     return fast
 
 
-def _repeated_token(path: Path, tokens: Iterable[str]) -> UserError:
+def _make_repetition_error(path: Path, tokens: Iterable[str]) -> UserError:
     [(token, _)] = Counter(tokens).most_common(1)
     return UserError(
         f"{path} has {token!r} twice; take the vocabulary that was published with the weights."
@@ -405,13 +405,13 @@ def _build_wordpiece(folder: Path, config: Mapping, lowercase: bool | None) -> d
         raise UserError(
             f"The vocabulary in {folder} lacks {', '.join(sorted(missing))}; BERT needs all five."
         )
-    return _serialise(tokenizer)
+    return _serialise_tokenizer(tokenizer)
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
     tokens = re.split("\r\n|\r|\n", read_text(path).rstrip("\r\n"))
     if len(set(tokens)) < len(tokens):
-        raise _repeated_token(path, tokens)
+        raise _make_repetition_error(path, tokens)
     return {token: number for number, token in enumerate(tokens)}
 
 

@@ -34,12 +34,12 @@ def apply_variants(
             case "random":
                 randomise(model, seed_from(seed, "random"))
             case "reinit":
-                scheme, draw_seed = _scheme(variant), seed_from(seed, "reinit")
+                scheme, draw_seed = _get_scheme(variant), seed_from(seed, "reinit")
                 reinitialise_layers(model, int(variant["layer"]), scheme, draw_seed)
                 if variant["pooler"]:
                     reinitialise_pooler(model, scheme, draw_seed)
             case "reinit_head":
-                scheme, draw_seed = _scheme(variant), seed_from(seed, "reinit")
+                scheme, draw_seed = _get_scheme(variant), seed_from(seed, "reinit")
                 layer, head = int(variant["layer"]), int(variant["head"])
                 reinitialise_head(model, layer, head, scheme, draw_seed)
                 if variant["output"]:
@@ -53,5 +53,5 @@ def apply_variants(
                 add_adapters(model, rank, seed=draw_seed, **(lora or {}))
 
 
-def _scheme(variant: Variant) -> str:
+def _get_scheme(variant: Variant) -> str:
     return variant["scheme"].upper() or "A"

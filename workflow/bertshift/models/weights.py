@@ -82,15 +82,15 @@ def norms(folder: Path) -> list[float]:
             if name.endswith("_ids"):
                 continue
             if group == "embeddings":
-                embeddings += _sum_of_squares(model, name)
+                embeddings += _sum_squares(model, name)
             elif group.isdecimal():
                 layer = int(group)
-                layers[layer] = layers.get(layer, 0.0) + _sum_of_squares(model, name)
+                layers[layer] = layers.get(layer, 0.0) + _sum_squares(model, name)
     squares = [embeddings, *(layers[layer] for layer in sorted(layers))]
     return [square**0.5 for square in squares]
 
 
-def _sum_of_squares(model: Folder, name: str) -> float:
+def _sum_squares(model: Folder, name: str) -> float:
     return float(np.sum(model.read(name) ** 2))
 
 

@@ -27,7 +27,7 @@ def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
     """
     analyses = {}
     for row in rows:
-        for text in _texts(row).values():
+        for text in _list_texts(row).values():
             analyses[text] = _split_words(text)
     parts, sentences = [], []
     for analysis in analyses.values():
@@ -45,7 +45,7 @@ def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
         analysis["deprels"][words] = [label for _, label in parse.arcs]
     annotated = []
     for row in rows:
-        of_texts = {key: analyses[text] for key, text in _texts(row).items()}
+        of_texts = {key: analyses[text] for key, text in _list_texts(row).items()}
         annotated.append({"id": row["id"], **of_texts})
     return annotated
 
@@ -61,7 +61,7 @@ def describe(folders: Iterable[Path], scores: Iterable[Mapping]) -> str:
     return ", ".join(descriptions)
 
 
-def _texts(row: Mapping) -> dict[str, str]:
+def _list_texts(row: Mapping) -> dict[str, str]:
     return {part: row[part] for part in TEXTS if row.get(part) is not None}
 
 

@@ -170,13 +170,15 @@ class DependencyParsing:
         for batch, best in evaluated(model, examples, collate, partial(best_parses, model)):
             for index, heads, labels, under_gold in zip(batch, *best, strict=True):
                 words = slice(1, len(examples[index].target))
-                arcs = list(zip(heads[words].tolist(), self._names(labels[words]), strict=True))
+                arcs = list(
+                    zip(heads[words].tolist(), self._name_labels(labels[words]), strict=True)
+                )
                 arcs += [UNREAD] * unread[index]
-                names = self._names(under_gold[words]) + [UNREAD[1]] * unread[index]
+                names = self._name_labels(under_gold[words]) + [UNREAD[1]] * unread[index]
                 parses[index] = Parse(arcs, names, counts[index])
         return parses
 
-    def _names(self, labels: np.ndarray) -> list[str]:
+    def _name_labels(self, labels: np.ndarray) -> list[str]:
         """Name relations by number; -1 is that of an unread word."""
         return [UNREAD[1] if label == -1 else self.labels[label] for label in labels]
 
@@ -189,7 +191,7 @@ class DependencyParsing:
         relation with its subtype, under the gold head. las_wordpiece: las_ud of word pieces, where
         all pieces of a read word but its first count as correct.
         """
-        gold = flatten(_gold_arcs(row) for row in rows)
+        gold = flatten(_list_gold_arcs(row) for row in rows)
         predicted = flatten(parse.arcs for parse in parses)
         correct = scores.attachment(gold, predicted)
         values = {name: is_correct.mean() for name, is_correct in correct.items()}
@@ -214,12 +216,12 @@ class DependencyParsing:
         """
         labels = sorted({scores.without_subtype(label) for label in self.labels})
         direction, label = scores.most_frequent(
-            product(CHAINS, labels), _correct_chain_arcs(dev), _correct_chain_arcs(train)
+            product(CHAINS, labels), _list_correct_chain_arcs(dev), _list_correct_chain_arcs(train)
         )
         parses = []
         for row in dev:
             size = len(row["words"])
-            arcs = [(head, label) for head in _chain_heads(direction, size)]
+            arcs = [(head, label) for head in _make_chain_heads(direction, size)]
             parses.append(Parse(arcs, [label] * size, [1] * size))
         values = self.score(dev, parses)
         return {name: value for name, value in values.items() if name != "las_wordpiece"}
@@ -229,7 +231,7 @@ class DependencyParsing:
         words (las_ud)."""
         columns = {"gold": [], "prediction": [], "correct": []}
         for row, parse in zip(rows, parses, strict=True):
-            gold = _gold_arcs(row)
+            gold = _list_gold_arcs(row)
             columns["gold"].append(_write_arcs(gold))
             columns["prediction"].append(_write_arcs(parse.arcs))
             las_ud = scores.attachment(gold, parse.arcs)["las_ud"]
@@ -266,23 +268,23 @@ def _count_unread(example: Encoded, row: dict) -> int:
     return len(row["words"]) + 1 - len(example.target)
 
 
-def _chain_heads(direction: str, size: int) -> list[int]:
+def _make_chain_heads(direction: str, size: int) -> list[int]:
     """Attach every word to the one before it, or to the next one."""
     if direction == "previous":
         return list(range(size))
     return [*range(2, size + 1), 0]
 
 
-def _correct_chain_arcs(rows: Sequence[dict]) -> Iterator[tuple[str, str]]:
+def _list_correct_chain_arcs(rows: Sequence[dict]) -> Iterator[tuple[str, str]]:
     """Yield (direction, relation) of each word that a chain attaches to its gold head."""
     for row, direction in product(rows, CHAINS):
-        heads = _chain_heads(direction, len(row["heads"]))
-        for head, (gold_head, label) in zip(heads, _gold_arcs(row), strict=True):
+        heads = _make_chain_heads(direction, len(row["heads"]))
+        for head, (gold_head, label) in zip(heads, _list_gold_arcs(row), strict=True):
             if head == gold_head:
                 yield direction, scores.without_subtype(label)
 
 
-def _gold_arcs(row: dict) -> list[tuple[int, str]]:
+def _list_gold_arcs(row: dict) -> list[tuple[int, str]]:
     return list(zip(row["heads"], row["deprels"], strict=True))
 
 

@@ -224,7 +224,7 @@ class AnswerSpans:
         for window in windows:
             answer = answers[window.row]
             if answer is not None:
-                target = _target_tokens(window, *answer)
+                target = _find_target_tokens(window, *answer)
                 examples.append(replace(window.encoded, target=target))
         return examples
 
@@ -287,7 +287,7 @@ class AnswerSpans:
         """
         by_question = self._score_questions(rows, predictions)
         result = {name: float(by_question[name].mean()) for name in METRICS}
-        is_impossible = _impossible_mask(rows)
+        is_impossible = _mask_impossible(rows)
         if not is_impossible.any():
             return result
         for name in METRICS:
@@ -295,7 +295,7 @@ class AnswerSpans:
             result[f"no_answer_{name}"] = float(values[is_impossible].mean())
             if not is_impossible.all():
                 result[f"has_answer_{name}"] = float(values[~is_impossible].mean())
-        gold = _references(rows)
+        gold = _list_references(rows)
         margins = [answer.margin for answer in predictions]
         with_answer = scores.squad_scores(gold, [answer.text for answer in predictions])
         without_answer = scores.squad_scores(gold, [""] * len(rows))
@@ -309,7 +309,7 @@ class AnswerSpans:
     def _score_questions(
         self, rows: Sequence[dict], predictions: Sequence[Answer]
     ) -> dict[str, np.ndarray]:
-        return scores.squad_scores(_references(rows), _choose_texts(rows, predictions))
+        return scores.squad_scores(_list_references(rows), _choose_texts(rows, predictions))
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
         """Score on `dev` always giving the answer that is correct for most of its questions,
@@ -318,9 +318,9 @@ class AnswerSpans:
         Of equally frequent answers, take the one more frequent in `train`. The answer to
         impossible questions is no answer.
         """
-        dev_answers, train_answers = _distinct_answers(dev), _distinct_answers(train)
+        dev_answers, train_answers = _list_distinct_answers(dev), _list_distinct_answers(train)
         text = scores.most_frequent(sorted(set(dev_answers)), dev_answers, train_answers)
-        by_question = scores.squad_scores(_references(dev), [text] * len(dev))
+        by_question = scores.squad_scores(_list_references(dev), [text] * len(dev))
         return {name: float(by_question[name].mean()) for name in METRICS}
 
     def columns(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, list]:
@@ -349,7 +349,7 @@ def read_passages(contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -
     return [passages[text] for text in contexts]
 
 
-def _target_tokens(window: Window, first: int, last: int) -> tuple[int, int]:
+def _find_target_tokens(window: Window, first: int, last: int) -> tuple[int, int]:
     """Find the input tokens of the answer's first and last piece; (0, 0) if the window lacks
     one."""
     if first < window.first or last >= window.first + len(window.best):
@@ -357,11 +357,11 @@ def _target_tokens(window: Window, first: int, last: int) -> tuple[int, int]:
     return first - window.first + window.offset, last - window.first + window.offset
 
 
-def _impossible_mask(rows: Sequence[dict]) -> np.ndarray:
+def _mask_impossible(rows: Sequence[dict]) -> np.ndarray:
     return np.array([row["impossible"] for row in rows], dtype=bool)
 
 
-def _references(rows: Sequence[dict]) -> list[list[str]]:
+def _list_references(rows: Sequence[dict]) -> list[list[str]]:
     """List the correct answers to each question; [""] if there is none."""
     references = []
     for row in rows:
@@ -372,10 +372,10 @@ def _references(rows: Sequence[dict]) -> list[list[str]]:
     return references
 
 
-def _distinct_answers(rows: Sequence[dict]) -> list[str]:
+def _list_distinct_answers(rows: Sequence[dict]) -> list[str]:
     """List the normalised answers to all questions; each answer is listed once a question."""
     answers = []
-    for texts in _references(rows):
+    for texts in _list_references(rows):
         answers += {scores.normalise_answer(text) for text in texts}
     return answers
 
@@ -383,6 +383,6 @@ def _distinct_answers(rows: Sequence[dict]) -> list[str]:
 def _choose_texts(rows: Sequence[dict], predictions: Sequence[Answer]) -> list[str]:
     """Choose the answers at threshold 0. No answer is an option only where the data have
     impossible questions."""
-    if not _impossible_mask(rows).any():
+    if not _mask_impossible(rows).any():
         return [answer.text for answer in predictions]
     return ["" if answer.margin > 0 else answer.text for answer in predictions]

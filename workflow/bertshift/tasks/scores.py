@@ -8,6 +8,7 @@ from statistics import fmean
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from bertshift.errors import UserError
 
@@ -30,7 +31,7 @@ def f1(gold: ArrayLike, predicted: ArrayLike, positive: int = 1) -> float:
 
 def macro_f1(gold: ArrayLike, predicted: ArrayLike) -> float:
     """Average F1 over all classes that are gold or predicted."""
-    return mean(f1(gold, predicted, label) for label in np.union1d(gold, predicted))
+    return fmean(f1(gold, predicted, label) for label in np.union1d(gold, predicted))
 
 
 def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
@@ -66,19 +67,13 @@ def spearman(gold: ArrayLike, predicted: ArrayLike) -> float:
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
     if is_constant(x) or is_constant(y):
         return 0.0
-    return pearson(_ranks(x), _ranks(y))
+    return pearson(rankdata(x), rankdata(y))
 
 
 def is_constant(values: np.ndarray) -> bool:
     """Return whether all values are equal, but for rounding."""
     # A collapsed regression still varies in the last bits of float32.
     return bool(np.ptp(values) <= 1e-6 * np.max(np.abs(values)))
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    _, groups, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    mean_ranks = np.cumsum(sizes) - (sizes - 1) / 2
-    return mean_ranks[groups]
 
 
 CLASS_SCORES = {"accuracy": accuracy, "f1": f1, "macro_f1": macro_f1, "mcc": mcc}
@@ -178,7 +173,3 @@ def most_frequent(candidates: Iterable, dev: Iterable, train: Iterable):
     in `train`, then the first."""
     dev_counts, train_counts = Counter(dev), Counter(train)
     return max(candidates, key=lambda value: (dev_counts[value], train_counts[value]))
-
-
-def mean(values: Iterable[float]) -> float:
-    return fmean(values)

@@ -53,7 +53,7 @@ class Tagging:
                         f"{self.dataset}, split {split}, {row['id']}: {len(row['words'])} words"
                         f" and {len(row['upos'])} tags; fetch the treebank again or correct it."
                     )
-            warn_of_unknown(_gold_tags(members), self.labels, "tags", self.dataset, split)
+            warn_of_unknown(_list_gold_tags(members), self.labels, "tags", self.dataset, split)
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         """Make inputs. The target is a (first token, tag) for every word that is read, NONE for an
@@ -131,13 +131,13 @@ class Tagging:
 
     def score(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, float]:
         """Score tags by accuracy: the share of correct words, punctuation included."""
-        accuracy = scores.accuracy(_gold_tags(rows), flatten(tags))
+        accuracy = scores.accuracy(_list_gold_tags(rows), flatten(tags))
         return dict.fromkeys(self.metrics, accuracy)
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
         """Score on `dev` giving every word the tag most frequent there; of equals, the more
         frequent in `train`."""
-        tag = scores.most_frequent(self.labels, _gold_tags(dev), _gold_tags(train))
+        tag = scores.most_frequent(self.labels, _list_gold_tags(dev), _list_gold_tags(train))
         return self.score(dev, [[tag] * len(row["words"]) for row in dev])
 
     def columns(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, list]:
@@ -151,5 +151,5 @@ class Tagging:
         }
 
 
-def _gold_tags(rows: Sequence[dict]) -> list[str]:
+def _list_gold_tags(rows: Sequence[dict]) -> list[str]:
     return flatten(row["upos"] for row in rows)

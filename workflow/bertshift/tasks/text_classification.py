@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 import torch
@@ -52,7 +53,7 @@ class TextClassification:
     labels: tuple[str, ...] | None
 
     def __post_init__(self):
-        scores.check_metrics(self.metrics, self._scores(), self.name)
+        scores.check_metrics(self.metrics, self._suitable_scores(), self.name)
         if "f1" in self.metrics and len(self.labels) != 2:
             raise UserError(
                 f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has"
@@ -64,7 +65,7 @@ class TextClassification:
                 " accuracy after it."
             )
 
-    def _scores(self) -> dict[str, Callable]:
+    def _suitable_scores(self) -> dict[str, Callable]:
         return scores.REGRESSION_SCORES if self.labels is None else scores.CLASS_SCORES
 
     def model(self, encoder: PreTrainedModel, seed: int) -> SequenceClassifier:
@@ -76,7 +77,7 @@ class TextClassification:
         learned."""
         for split, members in rows.items():
             for row in members:
-                self._target(row, split)
+                self._parse_target(row, split)
         distinct = {row["label"] for row in rows["train"]}
         if len(distinct) < 2:
             raise UserError(
@@ -85,7 +86,7 @@ class TextClassification:
                 " labels, or raise max_train."
             )
 
-    def _target(self, row: dict, split: str) -> int | float:
+    def _parse_target(self, row: dict, split: str) -> int | float:
         label = row["label"]
         if self.labels is None:
             if isinstance(label, str) or not math.isfinite(label):
@@ -104,7 +105,7 @@ class TextClassification:
 
     def targets(self, rows: Sequence[dict]) -> np.ndarray:
         """Return the targets [examples]: class numbers (int64), or values (float64)."""
-        return np.array([self._target(row, row.get("split", "dev")) for row in rows])
+        return np.array([self._parse_target(row, row.get("split", "dev")) for row in rows])
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         has_pairs = bool(rows) and "text_b" in rows[0]
@@ -161,7 +162,7 @@ class TextClassification:
         return logits.argmax(1)
 
     def score(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, float]:
-        metrics, gold = self._scores(), self.targets(rows)
+        metrics, gold = self._suitable_scores(), self.targets(rows)
         return {name: metrics[name](gold, predictions) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
@@ -173,7 +174,7 @@ class TextClassification:
         """
         targets = self.targets(dev).tolist()
         if self.labels is None:
-            constant = scores.mean(targets)
+            constant = fmean(targets)
         else:
             classes, train_targets = range(len(self.labels)), self.targets(train).tolist()
             constant = scores.most_frequent(classes, targets, train_targets)

@@ -9,14 +9,13 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, build_opener
 
+from bertshift.data.attempts import ATTEMPTS, count_attempts
 from bertshift.data.text_file import is_web_page
 from bertshift.errors import UserError
 from bertshift.files import atomic
 from bertshift.files import sha256 as digest
 
 HERE = ("localhost", "127.0.0.1", "::1")
-ATTEMPTS = 4
-FIRST_WAIT = 2.0  # seconds; doubled after every attempt
 TIMEOUT = 60.0  # seconds without a byte
 REPORT_EVERY = 5.0  # seconds
 CHUNK = 1 << 18
@@ -51,13 +50,11 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
         raise UserError(
             f"{shown} is no plain web address; write one with https:// under `download`."
         )
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+    for attempt in count_attempts():
         try:
             with atomic(path) as temporary:
-                _transfer(url, temporary, shown)
-                _check(temporary, sha256)
+                _receive_file(url, temporary, shown)
+                _check_file(temporary, sha256)
             print(f"{shown}: {path.stat().st_size / 1e6:.1f} MB, done", file=sys.stderr)
             return
         except HTTPError as error:
@@ -71,14 +68,14 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
             fault = str(error.reason)
         except (_Fault, HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
             fault = str(error) or type(error).__name__
-        print(f"{shown}: attempt {attempt + 1} of {ATTEMPTS} failed ({fault})", file=sys.stderr)
+        print(f"{shown}: attempt {attempt} of {ATTEMPTS} failed ({fault})", file=sys.stderr)
     raise UserError(
         f"{shown} did not arrive in {ATTEMPTS} attempts ({fault}); check the connection and try"
         " again, or put the file into a mirror directory."
     )
 
 
-def _transfer(url: str, path: Path, shown: str) -> None:
+def _receive_file(url: str, path: Path, shown: str) -> None:
     received, reported = 0, time.monotonic()
     with build_opener(_Redirects).open(url, timeout=TIMEOUT) as response, open(path, "wb") as file:
         announced = response.headers.get("Content-Length")
@@ -94,7 +91,7 @@ def _transfer(url: str, path: Path, shown: str) -> None:
         raise _Fault(f"{received} of {announced} bytes came")
 
 
-def _check(path: Path, sha256: str | None) -> None:
+def _check_file(path: Path, sha256: str | None) -> None:
     with open(path, "rb") as file:
         start = file.read(200)
     if not start:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from bertshift.data.edges import brackets
 from bertshift.data.edges.archive import read_members
 from bertshift.data.edges.records import SPLITS, Split, empty_splits, record, target
+from bertshift.data.text_file import numbered_blocks
 from bertshift.errors import UserError
 
 WANTED = re.compile(
@@ -84,11 +85,13 @@ def _require_text(texts: Mapping[str, str], name: str, archive: Path) -> str:
 
 def _read_sentences(text: str, where: str) -> Iterator[Sentence]:
     """Yield the sentences of a CoNLL-U text."""
-    sentence_id, words, marks, start = "", [], [], 1
-    for number, line in enumerate([*text.split("\n"), ""], 1):
-        if line.startswith("# sent_id"):
-            sentence_id = line.partition("=")[2].strip()
-        elif line[:1].isdigit():
+    for first, lines in numbered_blocks(text.split("\n")):
+        sentence_id, words, marks, start = "", [], [], first
+        for number, line in enumerate(lines, first):
+            if line.startswith("# sent_id"):
+                sentence_id = line.partition("=")[2].strip()
+            if not line[:1].isdigit():
+                continue
             fields = line.split("\t")
             if len(fields) != 10:
                 raise UserError(
@@ -100,9 +103,8 @@ def _read_sentences(text: str, where: str) -> Iterator[Sentence]:
                 words.append(fields[1])
                 entities = "".join(re.findall(r"(?:^|\|)Entity=([^|]*)", fields[9]))
                 marks.append(TYPE_FIRST.sub(r"\2-\1", entities))
-        elif not line.strip() and words:
+        if words:
             yield Sentence(f"{where}:{start}", sentence_id, words, marks)
-            sentence_id, words, marks = "", [], []
 
 
 def _make_targets(

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bertshift.data.edges import brackets
-from bertshift.data.edges.columns import numbered_blocks
 from bertshift.data.edges.records import Split, record, target
-from bertshift.data.text_file import read_lines
+from bertshift.data.text_file import numbered_blocks, read_lines
 from bertshift.errors import UserError
 
 # document, part, index, word, tag, parse bit, lemma, frameset, sense, speaker, entity, one for

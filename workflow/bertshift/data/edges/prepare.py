@@ -54,7 +54,7 @@ def prepare_edges(
     empty = [split for split in SPLITS if not counts[split]["targets"]]
     if empty:
         raise UserError(f"The {empty[0]} split of {name!r} has no targets; fetch its files again.")
-    labels = sorted(set().union(*map(_label_set, splits.values())))
+    labels = sorted(set().union(*map(_collect_labels, splits.values())))
     differences = list(_describe_differences(spec.get("expected") or {}, counts, len(labels)))
     if differences and spec.get("strict"):
         raise UserError(
@@ -78,7 +78,7 @@ def prepare_edges(
         "licence": spec.get("licence", NOT_STATED),
         "origin": origin,
         "source": f"{'download' if origin == HUB else origin}:{','.join(paths)}",
-        "source_sha256": {path: _digest(root / path) for path in paths},
+        "source_sha256": {path: _hash_path(root / path) for path in paths},
         "spans": shape.spans,
         "multilabel": shape.multilabel,
         "labels": labels,
@@ -96,7 +96,7 @@ def _count_units(split: Split) -> dict[str, int]:
     return {**split.source, "records": records, "targets": sum(targets)}
 
 
-def _label_set(split: Split) -> set[str]:
+def _collect_labels(split: Split) -> set[str]:
     labels = set()
     for record in split.records:
         for target in record["targets"]:
@@ -130,7 +130,7 @@ def _find_files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
     return files
 
 
-def _digest(path: Path) -> str:
+def _hash_path(path: Path) -> str:
     """Hash a file by SHA-256, a folder by the names and SHA-256s of all its files."""
     if path.is_file():
         return sha256(path)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from bertshift.data.edges import skeletons
 from bertshift.data.edges.brackets import constituent_targets, frame_targets, tag_targets
-from bertshift.data.edges.columns import numbered_blocks
 from bertshift.data.edges.records import Split, record
-from bertshift.data.text_file import read_lines
+from bertshift.data.text_file import numbered_blocks, read_lines
 from bertshift.errors import UserError
 
 COLUMNS = 7  # at least

@@ -57,19 +57,19 @@ def record(task: str, where: str, words: Sequence[str], targets: list[dict], **i
 
     The UserError for a fault begins with `where` (file and line).
     """
-    if fault := _fault(words, targets, TASKS[task]):
+    if fault := _find_fault(words, targets, TASKS[task]):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
     return {"words": list(words), "info": info, "targets": targets}
 
 
-def _fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
+def _find_fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
     """Describe the first fault of a record, or return None."""
     if not words:
         return "the sentence has no words"
     if not all(words):
         return f"word {list(words).index('') + 1} is empty"
     for number, item in enumerate(targets, 1):
-        if fault := _target_fault(item, shape, len(words)):
+        if fault := _find_target_fault(item, shape, len(words)):
             return f"target {number} {fault}"
     if shape.tokens:
         targets_at = Counter(item["span1"][0] for item in targets)
@@ -79,7 +79,7 @@ def _fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
     return None
 
 
-def _target_fault(item: Mapping, shape: Shape, length: int) -> str | None:
+def _find_target_fault(item: Mapping, shape: Shape, length: int) -> str | None:
     if not isinstance(item, dict):
         return "is not an object"
     expected = ["span1", "span2"][: shape.spans]

@@ -22,8 +22,8 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     tag.
     """
     draw = random.Random(SEED)
-    splits = {"train": [], "dev": [], "test": list(_records(task, files["test"]))}
-    for row in _records(task, files["train"]):
+    splits = {"train": [], "dev": [], "test": list(_read_records(task, files["test"]))}
+    for row in _read_records(task, files["train"]):
         split = "train" if draw.random() <= TRAINED else "dev"
         splits[split].append(row)
     return {
@@ -32,7 +32,7 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     }
 
 
-def _records(task: str, path: Path) -> Iterator[dict]:
+def _read_records(task: str, path: Path) -> Iterator[dict]:
     """Split the file into blocks of a sentence, its relation and a comment."""
     lines = list(read_lines(path))
     for number, line in enumerate(lines, 1):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertshift.data import conllu
 from bertshift.data.edges.archive import read_members
-from bertshift.data.edges.columns import numbered_blocks
+from bertshift.data.text_file import numbered_blocks
 from bertshift.errors import UserError
 
 WANTED = re.compile(r"[^/]*/(data/google/ewt/[^/]+/[^/]+/[^/]+\.xml\.gold_skel)")

@@ -110,7 +110,7 @@ def read_spr1(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
                 continue
             where, tree = trees[sentence]
             leaves = [leaf for leaf, tag in enumerate(tree.tags) if tag != "-NONE-"]
-            words = [_unescape(tree.words[leaf]) for leaf in leaves]
+            words = [_unescape_word(tree.words[leaf]) for leaf in leaves]
             targets = list(_constituent_targets(sentence_arguments, tree, leaves, split.irregular))
             split.records.append(record(task, where, words, targets, sentence=sentence))
         _count_sentences(split)
@@ -146,7 +146,7 @@ def _constituent_targets(
         yield target(properties, (verb, verb + 1), (positions[0], positions[-1] + 1))
 
 
-def _unescape(word: str) -> str:
+def _unescape_word(word: str) -> str:
     return UNESCAPED.get(word, word.replace("\\/", "/"))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bertshift.data import conllu
 from bertshift.data.edges.records import Split, record, target
-from bertshift.data.text_file import read_text
+from bertshift.data.text_file import numbered_blocks, read_lines
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
@@ -35,12 +35,12 @@ def without_lost_by_jiant(split: Split, path: Path) -> Split:
     Source: ud_to_json in nyu-mll/jiant-v1-legacy @8be1fad. It skips the former and never writes
     the latter.
     """
-    blocks = re.split(r"\n\s*\n", read_text(path))
-    sentences = [block for block in blocks if re.search(r"^\d", block, re.MULTILINE)]
-    pairs = list(zip(split.records, sentences, strict=True))
-    records = [
-        row for row, lines in pairs[:-1] if not re.search(r"^\d+\.\d+\t", lines, re.MULTILINE)
-    ]
+    has_empty_node = []
+    for _, lines in numbered_blocks(read_lines(path)):
+        if any(line[:1].isdigit() for line in lines):
+            has_empty_node.append(any(re.match(r"\d+\.\d+\t", line) for line in lines))
+    pairs = list(zip(split.records, has_empty_node, strict=True))
+    records = [row for row, is_lost in pairs[:-1] if not is_lost]
     lost = Counter({"sentences that jiant loses": len(split.records) - len(records)})
     return Split(records, _count_units(records), split.irregular + lost)
 

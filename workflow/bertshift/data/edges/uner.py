@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.data.edges.records import Split, record, target
-from bertshift.data.text_file import read_lines
+from bertshift.data.text_file import numbered_blocks, read_lines
 from bertshift.errors import UserError
 
 IOB2_TAG = re.compile("O$|[BI]-")
@@ -18,13 +18,14 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 def _read_split(task: str, path: Path) -> Split:
     records, source, irregular = [], Counter(), Counter()
-    sentence, words, tags, start = None, [], [], 1
-    for number, line in enumerate([*read_lines(path), ""], 1):
-        if line.startswith("#"):
-            key, _, value = line[1:].partition("=")
-            if key.strip() == "sent_id":
-                sentence = value.strip()
-        elif line.strip():
+    for first, lines in numbered_blocks(read_lines(path)):
+        sentence, words, tags, start = None, [], [], first
+        for number, line in enumerate(lines, first):
+            if line.startswith("#"):
+                key, _, value = line[1:].partition("=")
+                if key.strip() == "sent_id":
+                    sentence = value.strip()
+                continue
             fields = line.split("\t")
             if len(fields) < 3 or not IOB2_TAG.match(fields[2]):
                 raise UserError(
@@ -35,12 +36,11 @@ def _read_split(task: str, path: Path) -> Split:
                 start = number
             words.append(fields[1])
             tags.append(fields[2])
-        elif words:
+        if words:
             targets, bare = entities(tags)
             irregular["I- tags that begin an entity"] += bare
             source.update(sentences=1, tokens=len(words))
             records.append(record(task, f"{path}:{start}", words, targets, sentence=sentence))
-            sentence, words, tags = None, [], []
     return Split(records, source, irregular)
 
 
