@@ -74,7 +74,8 @@ def split_sentences(text: str) -> list[str]:
 
 def _split_line(line: str) -> list[str]:
     cuts = [match.end() for match in BOUNDARY.finditer(line) if _ends_sentence(line, match)]
-    pieces = [line[start:end].strip() for start, end in pairwise([0, *cuts, len(line)])]
+    bounds = pairwise([0, *cuts, len(line)])
+    pieces = [line[start:end].strip() for start, end in bounds]
     return [piece for piece in pieces if piece]
 
 

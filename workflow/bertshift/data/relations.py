@@ -62,8 +62,8 @@ def read_relations(directory: Path) -> list[dict]:
 
 def _read_rows(source: Path) -> tuple[list[dict], Counter]:
     if source.suffix == ".jsonl":
-        records = enumerate(read_records(source))
-        return [{"id": str(number)} | row for number, (_, row) in records], Counter()
+        rows = [row for _, row in read_records(source)]
+        return [{"id": str(number)} | row for number, row in enumerate(rows)], Counter()
     if source.suffix == ".tsv":
         return list(_read_table_rows(source)), Counter()
     return framenet.select(source)
@@ -125,7 +125,10 @@ def _is_valid(row: dict) -> bool:
         return False
     if any(type(bound) is not int for span in spans for bound in span):
         return False
-    return all(0 <= start < end <= len(text) and text[start:end].strip() for start, end in spans)
+    for start, end in spans:
+        if not 0 <= start < end <= len(text) or not text[start:end].strip():
+            return False
+    return True
 
 
 def _find_licence(source: Path, origin: str) -> str:

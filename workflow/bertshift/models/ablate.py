@@ -55,7 +55,8 @@ def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) ->
     if ablation.variant == "zero":
         context[:, ablation.heads] = 0.0
     else:
-        context[:, ablation.heads] = means[ablation.layer - 1, ablation.heads, None].to(context)
+        head_means = means[ablation.layer - 1, ablation.heads, None]
+        context[:, ablation.heads] = head_means.to(context)
     return context
 
 

@@ -106,7 +106,8 @@ class DependencyParser(nn.Module):
 
 
 def states_at(states: Tensor, positions: Tensor) -> Tensor:
-    return states.gather(1, positions[..., None].expand(-1, -1, states.shape[-1]))
+    width = states.shape[-1]
+    return states.gather(1, positions[..., None].expand(-1, -1, width))
 
 
 def _append_one(features: Tensor) -> Tensor:

@@ -21,7 +21,8 @@ def check(model: PreTrainedModel, folder: Path) -> None:
     eager functions, where padding takes part in it, or where the heads' output does not reach the
     output projection."""
     layers, family = layers_of(model), family_of(model)
-    ids = 1 + torch.arange(2 * TOKENS).reshape(2, TOKENS) % (model.config.vocab_size - 1)
+    numbers = torch.arange(2 * TOKENS).reshape(2, TOKENS)
+    ids = 1 + numbers % (model.config.vocab_size - 1)
     mask = torch.ones_like(ids)
     mask[1, -PADDING:] = 0
     record, projected = Record("maps", "context"), []

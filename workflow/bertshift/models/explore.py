@@ -67,7 +67,8 @@ def explore(model: PreTrainedModel) -> Family:
         )
     calls = trace.calls
     inside = [name.startswith(f"{layers}.") for name in calls]
-    begin, end = inside.index(True), len(calls) - inside[::-1].index(True)
+    begin = inside.index(True)
+    end = len(calls) - inside[::-1].index(True)
     between = calls[begin:end]
     return Family(
         layers,
@@ -138,7 +139,8 @@ class _Lookups(TorchFunctionMode):
 def _choose_words(model: PreTrainedModel) -> Tensor:
     """Choose words that are neither padding nor numbered one after the other, as positions are."""
     words = [number for number in range(1, TOKENS + 2) if number != model.config.pad_token_id]
-    return torch.tensor([words[:TOKENS][::-1]], device=model.device) % model.config.vocab_size
+    words = words[:TOKENS][::-1]
+    return torch.tensor([words], device=model.device) % model.config.vocab_size
 
 
 def _reads_segments(

@@ -121,7 +121,8 @@ def join(
     before, between, after = layout.two
     first = [*before, *first, *between]
     second = [*second, *after]
-    return first + second, [0] * len(first) + [1] * len(second)
+    segments = [0] * len(first) + [1] * len(second)
+    return first + second, segments
 
 
 def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:

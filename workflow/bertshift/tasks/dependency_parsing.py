@@ -174,7 +174,8 @@ class DependencyParsing:
                     zip(heads[words].tolist(), self._name_labels(labels[words]), strict=True)
                 )
                 arcs += [UNREAD] * unread[index]
-                names = self._name_labels(under_gold[words]) + [UNREAD[1]] * unread[index]
+                names = self._name_labels(under_gold[words])
+                names += [UNREAD[1]] * unread[index]
                 parses[index] = Parse(arcs, names, counts[index])
         return parses
 
@@ -203,7 +204,8 @@ class DependencyParsing:
         )
         is_read = np.array([arc != UNREAD for arc in predicted])
         pieces = np.array(flatten(parse.pieces for parse in parses))
-        values["las_wordpiece"] = (las_ud + is_read * (pieces - 1)).sum() / pieces.sum()
+        correct_pieces = las_ud + is_read * (pieces - 1)
+        values["las_wordpiece"] = correct_pieces.sum() / pieces.sum()
         return {name: float(values[name]) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
@@ -255,7 +257,8 @@ def best_parses(
     arc_scores = model.head.arc_scores(states, is_real).cpu().numpy()
     heads = np.zeros(first.shape, dtype=np.int64)
     for row, size in enumerate(is_real.sum(1).tolist()):
-        heads[row, 1:size] = best_tree(arc_scores[row, :size, :size])
+        sentence_scores = arc_scores[row, :size, :size]
+        heads[row, 1:size] = best_tree(sentence_scores)
     best_heads = torch.from_numpy(heads).to(gold.device)
     labels = model.head.label_scores(states, best_heads).argmax(-1)
     under_gold = model.head.label_scores(states, gold.clamp(min=0)).argmax(-1)

@@ -42,7 +42,8 @@ class Passage:
 
     def cut(self, first: int, last: int) -> str:
         """Cut out the text of pieces `first` to `last`."""
-        return self.text[self.characters[first, 0] : self.characters[last, 1]]
+        start, end = self.characters[first, 0], self.characters[last, 1]
+        return self.text[start:end]
 
 
 @dataclass(frozen=True)
@@ -124,17 +125,22 @@ def best_span(
     start_logits, end_logits = logits[:, 0], logits[:, 1]
     starts = np.argsort(-start_logits, kind="stable")[:n_best]
     ends = np.argsort(-end_logits, kind="stable")[:n_best]
+    # Pieces of this window: rows are starts, columns are ends.
     first = starts[:, None] - window.offset
     last = ends[None, :] - window.offset
     size = len(window.best)
-    is_allowed = (first >= 0) & (last < size) & (last >= first) & (last - first < longest)
-    is_allowed &= np.append(window.best, False)[np.clip(first, -1, size)]
+    is_inside = (first >= 0) & (last < size)
+    is_span = (last >= first) & (last - first < longest)
+    has_most_context = np.append(window.best, False)[np.clip(first, -1, size)]
+    is_allowed = is_inside & is_span & has_most_context
     if not is_allowed.any():
         return None
     totals = start_logits[starts][:, None] + end_logits[ends][None, :]
     totals = np.where(is_allowed, totals, -np.inf)
-    i, j = np.unravel_index(np.argmax(totals), totals.shape)
-    return float(totals[i, j]), int(first[i, 0]) + window.first, int(last[0, j]) + window.first
+    row, column = np.unravel_index(np.argmax(totals), totals.shape)
+    first_piece = int(first[row, 0]) + window.first
+    last_piece = int(last[0, column]) + window.first
+    return float(totals[row, column]), first_piece, last_piece
 
 
 @dataclass(frozen=True)
@@ -354,7 +360,8 @@ def _find_target_tokens(window: Window, first: int, last: int) -> tuple[int, int
     one."""
     if first < window.first or last >= window.first + len(window.best):
         return 0, 0
-    return first - window.first + window.offset, last - window.first + window.offset
+    shift = window.offset - window.first
+    return first + shift, last + shift
 
 
 def _mask_impossible(rows: Sequence[dict]) -> np.ndarray:

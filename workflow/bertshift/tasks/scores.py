@@ -46,7 +46,8 @@ def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
     y = (predicted[:, None] == classes).astype(float)
     x = x - x.mean(0)
     y = y - y.mean(0)
-    norm = np.sqrt(np.sum(x * x) * np.sum(y * y))
+    variances = np.sum(x * x) * np.sum(y * y)
+    norm = np.sqrt(variances)
     return float(np.sum(x * y) / norm) if norm else 0.0
 
 
@@ -58,7 +59,8 @@ def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
         return 0.0
     x = x - x.mean()
     y = y - y.mean()
-    correlation = x @ y / np.sqrt((x @ x) * (y @ y))
+    norm = np.sqrt((x @ x) * (y @ y))
+    correlation = x @ y / norm
     return float(np.clip(correlation, -1, 1))
 
 
@@ -136,12 +138,16 @@ def best_threshold(
     margin = np.asarray(margin, float)[order]
     gains = np.asarray(with_answer, float) - np.asarray(without, float)
     # Item n is the total score with the n questions of lowest margin answered.
-    totals = np.concatenate([[0.0], np.cumsum(gains[order])]) + np.sum(without)
+    total_gains = np.cumsum(gains[order])
+    totals = np.concatenate([[0.0], total_gains]) + np.sum(without)
     # Questions with one margin are answered together: only the last of them is a threshold.
     is_last = np.append(margin[1:] > margin[:-1], True)
     is_possible = np.concatenate([[True], is_last])
     best = int(np.argmax(np.where(is_possible, totals, -np.inf)))
-    threshold = margin[best - 1] if best else np.nextafter(margin[0], -np.inf)
+    if best:
+        threshold = margin[best - 1]
+    else:
+        threshold = np.nextafter(margin[0], -np.inf)
     return float(totals[best] / len(margin)), float(threshold)
 
 

@@ -119,7 +119,8 @@ class Tagging:
             for index, best in zip(batch, best_of_batch, strict=True):
                 read = len(examples[index].target)
                 unread = len(rows[index]["words"]) - read
-                tags[index] = [self.labels[number] for number in best[:read]] + [UNREAD] * unread
+                tags[index] = [self.labels[number] for number in best[:read]]
+                tags[index] += [UNREAD] * unread
         if unread := flatten(tags).count(UNREAD):
             log.warning(
                 "%s: %d words lie beyond %d pieces and count as wrong.",

@@ -176,7 +176,8 @@ class TextClassification:
         if self.labels is None:
             constant = fmean(targets)
         else:
-            classes, train_targets = range(len(self.labels)), self.targets(train).tolist()
+            classes = range(len(self.labels))
+            train_targets = self.targets(train).tolist()
             constant = scores.most_frequent(classes, targets, train_targets)
         return self.score(dev, np.full(len(dev), constant))
 

@@ -96,7 +96,9 @@ def trees(text: str, where: str) -> Iterator[Tree]:
             raise UserError(
                 f"{where}:{line}: this is not a tree in brackets; fetch the file again."
             )
-        yield Tree(line, [word for _, word in leaves], [tag for tag, _ in leaves], bits)
+        words = [word for _, word in leaves]
+        tags = [tag for tag, _ in leaves]
+        yield Tree(line, words, tags, bits)
         line += tree.count("\n")
 
 

@@ -143,7 +143,8 @@ def _constituent_targets(
         means = _mean_answers(argument)
         properties = [name for name in sorted(means) if means[name] > SPR1_ABOVE]
         verb = leaves.index(predicate)
-        yield target(properties, (verb, verb + 1), (positions[0], positions[-1] + 1))
+        phrase = (positions[0], positions[-1] + 1)
+        yield target(properties, (verb, verb + 1), phrase)
 
 
 def _unescape_word(word: str) -> str:
