@@ -12,7 +12,7 @@ import pytest
 import yaml
 from data.small_hub import BUSY, REVISION, SmallHub, parquet_file
 
-from bertshift.data import hub
+from bertshift.data import attempts, hub
 from bertshift.errors import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -233,10 +233,11 @@ class Breaking:
 
 
 def test_a_broken_stream_goes_on_where_it_broke(monkeypatch):
-    monkeypatch.setattr(hub, "FIRST_WAIT", 0)
-    assert list(hub._first(Breaking(hub.ATTEMPTS - 1), 8, "made/wikipedia")) == list(range(8))
-    assert list(hub._first(Breaking(0), 99, "made/wikipedia")) == list(range(9))
-    rows = hub._first(Breaking(hub.ATTEMPTS), 9, "made/wikipedia")
+    monkeypatch.setattr(attempts, "FIRST_WAIT", 0)
+    rows = hub._stream_rows(Breaking(hub.ATTEMPTS - 1), 8, "made/wikipedia")
+    assert list(rows) == list(range(8))
+    assert list(hub._stream_rows(Breaking(0), 99, "made/wikipedia")) == list(range(9))
+    rows = hub._stream_rows(Breaking(hub.ATTEMPTS), 9, "made/wikipedia")
     with pytest.raises(
         UserError, match=r"not deliver made/wikipedia in 4 attempts \(ConnectionError: peer closed"
     ):

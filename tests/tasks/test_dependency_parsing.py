@@ -152,7 +152,7 @@ def test_a_parse_does_not_depend_on_its_batch(bert):
 
 def test_dropout_takes_the_same_features_from_all_words_of_a_sentence(bert):
     head = TASK_12.model(bert, seed=1).head.train()
-    dropped = head._features(head.arc_head, torch.randn(3, 5, 64)) == 0
+    dropped = head._compute_features(head.arc_head, torch.randn(3, 5, 64)) == 0
     assert (dropped == dropped[:, :1]).all() and 0.2 < dropped.float().mean() < 0.45
     assert (dropped[0, 0] != dropped[1, 0]).any()
 

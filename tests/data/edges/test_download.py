@@ -14,6 +14,7 @@ import pytest
 from conftest import ROOT
 
 from bertshift.config import read_catalogue
+from bertshift.data import attempts
 from bertshift.data.edges import archive, download
 from bertshift.data.edges.archive import read_members
 from bertshift.errors import UserError
@@ -67,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(download, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(attempts, "FIRST_WAIT", 0.0)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.asked, server.url = Counter(), f"http://127.0.0.1:{server.server_port}"
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -119,7 +120,7 @@ def test_faults_are_named_and_leave_nothing(server, tmp_path, capsys, name, requ
     ],
 )
 def test_an_earlier_file_stays_where_nothing_comes(monkeypatch, tmp_path, url, message):
-    monkeypatch.setattr(download, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(attempts, "FIRST_WAIT", 0.0)
     (tmp_path / "file").write_text("before")
     with pytest.raises(UserError, match=message) as error:
         download.download(url, tmp_path / "file")

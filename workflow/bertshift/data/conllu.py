@@ -1,9 +1,13 @@
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bertshift.data.text_file import read_lines
+from bertshift.data.text_file import numbered_blocks, read_lines
 from bertshift.errors import UserError
+
+LISTS = ("words", "upos", "xpos", "heads", "deprels")  # of a row, one item a word
+SKIPPED = re.compile(r"\d+[-.]\d+")  # numbers of multiword tokens and empty nodes
 
 
 def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
@@ -13,12 +17,14 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     rows hold the syntactic words, on which the basic tree is defined
     (universaldependencies.org/format.html). Raises UserError with file and line for anything else.
     """
-    rows, comments, words, start = [], {}, [], 1
-    for number, line in enumerate([*read_lines(path), ""], 1):
-        if line.startswith("#"):
-            key, _, value = line[1:].partition("=")
-            comments[key.strip()] = value.strip()
-        elif line.strip():
+    rows = []
+    for first, lines in numbered_blocks(read_lines(path)):
+        comments, words = {}, []
+        for number, line in enumerate(lines, first):
+            if line.startswith("#"):
+                key, _, value = line[1:].partition("=")
+                comments[key.strip()] = value.strip()
+                continue
             fields = line.split("\t")
             if len(fields) != 10:
                 raise UserError(
@@ -26,48 +32,44 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
                     " or fetch the file again."
                 )
             if fields[0].isdecimal():
-                words.append(_word(fields, len(words) + 1, f"{path}:{number}"))
-            elif not fields[0].replace("-", ".").replace(".", "", 1).isdecimal():
+                words.append(_parse_word(fields, len(words) + 1, f"{path}:{number}"))
+            elif not SKIPPED.fullmatch(fields[0]):
                 raise UserError(
                     f"{path}:{number} has {fields[0]!r} for a word's number; correct it or fetch"
                     " the file again."
                 )
-        else:
-            if words:
-                rows.append(_sentence(words, comments, f"{path}:{start}"))
-            comments, words, start = {}, [], number + 1
+        if words:
+            rows.append(_make_row(words, comments, f"{path}:{first}"))
     return rows, Counter()
 
 
-def _word(fields: list[str], expected: int, where: str) -> tuple:
-    if int(fields[0]) != expected or not fields[6].isdecimal():
+def _parse_word(fields: list[str], expected: int, where: str) -> tuple:
+    """Check the columns of a word and return its values of LISTS."""
+    index, form, _, upos, xpos, _, head, deprel, *_ = fields
+    if int(index) != expected or not head.isdecimal():
         raise UserError(
-            f"{where} has word {fields[0]} with head {fields[6]!r} where word {expected} "
+            f"{where} has word {index} with head {head!r} where word {expected} "
             "with a number was due; correct it or fetch the file again."
         )
-    return fields[1], fields[3], fields[4], int(fields[6]), fields[7]
+    return form, upos, xpos, int(head), deprel
 
 
-def _sentence(words: list[tuple], comments: Mapping, where: str) -> dict:
-    columns = dict(
-        zip(
-            ("words", "upos", "xpos", "heads", "deprels"),
-            map(list, zip(*words, strict=True)),
-            strict=True,
-        )
-    )
-    text = comments.get("text") or " ".join(columns["words"])
-    row = {"text": text, **columns} | (
-        {"id": comments["sent_id"]} if "sent_id" in comments else {}
-    )
+def _make_row(words: list[tuple], comments: Mapping, where: str) -> dict:
+    columns = [list(column) for column in zip(*words, strict=True)]
+    row = dict(zip(LISTS, columns, strict=True))
+    row = {"text": comments.get("text") or " ".join(row["words"]), **row}
+    if "sent_id" in comments:
+        row["id"] = comments["sent_id"]
     return check(row, where)
 
 
 def check(row: dict, where: str) -> dict:
-    """Return the row. UserError, beginning with `where`, unless its lists are of one length and
-    its heads a tree."""
-    lengths = {len(row[key]) for key in ("words", "upos", "xpos", "heads", "deprels")}
-    fault = "lists of different lengths" if len(lengths) > 1 else tree_fault(row["heads"])
+    """Return the row. UserError, beginning with `where`, unless its lists have one length and its
+    heads form a tree."""
+    if len({len(row[key]) for key in LISTS}) > 1:
+        fault = "lists of different lengths"
+    else:
+        fault = tree_fault(row["heads"])
     if fault:
         raise UserError(
             f"{where}: the sentence has {fault}; fetch the treebank again or correct it."
@@ -76,8 +78,8 @@ def check(row: dict, where: str) -> dict:
 
 
 def tree_fault(heads: Sequence[int]) -> str | None:
-    """Say what keeps `heads` from being a tree with one root, or return None. Every word is
-    visited once."""
+    """Return why `heads` are not a tree with one root, or None if they are. Every word is visited
+    once."""
     outside = [head for head in heads if not 0 <= head <= len(heads)]
     if outside:
         return f"a head {outside[0]} outside its {len(heads)} words"

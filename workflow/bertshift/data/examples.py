@@ -20,12 +20,12 @@ NOT_STATED = "not stated"  # the licence of a data set whose entry names none
 
 
 def read_sidecar(directory: Path) -> dict:
-    """Read what is known of a prepared data set: where it came from, and how many rows it has
-    beside those published.
+    """Read the sidecar of a prepared data set: where it came from, how many rows it has and how
+    many were published.
 
     Keys: name, kind, format, licence, origin, source, revision, source_sha256 {file: sha},
     examples_sha256, rows, published, complete {split: bool}, labels (ordered names, or null),
-    remarks [sentence], irregular {split: {what was dropped or mended: number}}.
+    remarks [sentence], irregular {split: {kind of dropped or mended row: number}}.
     """
     path = Path(directory) / SIDECAR
     if not path.is_file():
@@ -38,15 +38,16 @@ def read_sidecar(directory: Path) -> dict:
 def read_examples(directory: Path, split: str) -> list[dict]:
     """Read the rows of one split in the publisher's order. UserError for a split that the data set
     lacks."""
-    return [row for row in read_jsonl(_examples_with(directory, split)) if row["split"] == split]
+    rows = read_jsonl(_find_examples(directory, split))
+    return [row for row in rows if row["split"] == split]
 
 
 class Examples(Sequence):
-    """The rows of `read_examples`, each read from the file when it is asked for: Wikipedia's would
-    fill gigabytes."""
+    """The rows of `read_examples`, each read from the file at its access: Wikipedia's would fill
+    gigabytes."""
 
     def __init__(self, directory: Path, split: str):
-        path = _examples_with(directory, split)
+        path = _find_examples(directory, split)
         self.file = open(path, "rb")  # noqa: SIM115 - as long as the rows are read
         self.starts, start = array("q"), 0
         for row, line in zip(read_jsonl(path), self.file, strict=True):
@@ -62,10 +63,11 @@ class Examples(Sequence):
         return json.loads(self.file.readline())
 
 
-def _examples_with(directory: Path, split: str) -> Path:
+def _find_examples(directory: Path, split: str) -> Path:
     """Find the file of a data set's rows. UserError if its sidecar has another SHA-256, or lacks
     this split."""
-    sidecar, path = read_sidecar(directory), Path(directory) / EXAMPLES
+    sidecar = read_sidecar(directory)
+    path = Path(directory) / EXAMPLES
     rows = sidecar["rows"]
     if split not in rows:
         raise UserError(
@@ -88,7 +90,6 @@ def sample(rows: Sequence[dict], size: int | None, dataset: str, split: str) -> 
         )
     if size is None or size >= len(rows):
         return list(rows)
-    chosen = np.random.default_rng(seed_from("sample", dataset, split)).permutation(len(rows))[
-        :size
-    ]
-    return [rows[i] for i in np.sort(chosen)]
+    rng = np.random.default_rng(seed_from("sample", dataset, split))
+    chosen = rng.permutation(len(rows))[:size]
+    return [rows[index] for index in np.sort(chosen)]

@@ -13,21 +13,21 @@ NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 
 def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
     """Read the rows of a GLUE TSV, and count the lines dropped, by reason, and the cells unquoted.
-    The count is whole once all rows are read.
+    The count is complete once all rows are read.
 
-    A quotation mark is a character like any other, so a line is split at its tabs and nothing
-    else, but in a file that csv or pandas wrote (`read_table`); there too where
-    `spec["literal_quotes"]` says so. Columns are found by the names in `spec["columns"]`;
-    `spec["header"]` names the columns of a file without a header line.
+    Lines are split at tabs, and a quotation mark is a character like any other. Only a file that
+    csv or pandas wrote is read by their rules (`read_table`), unless `spec["literal_quotes"]`
+    forbids it. Columns are found by the names in `spec["columns"]`; `spec["header"]` names the
+    columns of a file without a header line.
 
     Raises UserError, naming file and line, for a missing or repeated column, an unknown label or
     score, and for more lines with a wrong number of columns than `spec["tolerate_malformed"]`.
     """
     dropped = Counter()
-    return _rows(path, spec, dropped), dropped
+    return _read_rows(path, spec, dropped), dropped
 
 
-def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
+def _read_rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
     table = read_cells(path) if spec.get("literal_quotes") else read_table(path, dropped)
     header = spec.get("header") or next(table)[1]
     columns = spec["columns"].values()
@@ -35,15 +35,14 @@ def _rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
         path, header, columns, "correct it, or `columns` of the data set in the catalogue"
     )
     malformed = []
-    for number, fields in table:
-        if len(fields) != len(header):
+    for number, cells in table:
+        if len(cells) != len(header):
             malformed.append(
-                f"{path}:{number} has {len(fields)} columns where {len(header)} are expected"
+                f"{path}:{number} has {len(cells)} columns where {len(header)} are expected"
             )
             continue
-        row = example(
-            dict(zip(header, fields, strict=True)), spec["columns"], spec, f"{path}:{number}"
-        )
+        fields = dict(zip(header, cells, strict=True))
+        row = example(fields, spec["columns"], spec, f"{path}:{number}")
         if row is None:
             dropped["without a label"] += 1
         else:
@@ -61,9 +60,8 @@ def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: s
     """Make one row {text_a, text_b (pairs), label}, or None where the label is one of
     `spec["unlabelled"]`.
 
-    The label is the name that `spec["labels"]` gives to what the source says; without `labels` it
-    is a number that must lie within `spec["range"]`. `where` says in error messages where the row
-    came from.
+    `spec["labels"]` maps the source's labels to names; without `labels` the label is a number that
+    must lie within `spec["range"]`. Error messages begin with `where`, the row's origin.
     """
     texts = {key: fields[column] for key, column in columns.items() if key != "label"}
     for key, text in texts.items():
@@ -75,15 +73,14 @@ def example(fields: Mapping, columns: Mapping[str, str], spec: Mapping, where: s
     raw = str(fields[columns["label"]])
     if raw in spec.get("unlabelled", ()):
         return None
-    label = (
-        _class(raw, spec["labels"], where)
-        if spec.get("labels")
-        else _score(raw, spec["range"], where)
-    )
+    if spec.get("labels"):
+        label = _parse_class(raw, spec["labels"], where)
+    else:
+        label = _parse_score(raw, spec["range"], where)
     return {**texts, "label": label}
 
 
-def _class(raw: str, labels: Mapping[str, str], where: str) -> str:
+def _parse_class(raw: str, labels: Mapping[str, str], where: str) -> str:
     if raw in labels:
         return labels[raw]
     if raw in labels.values():
@@ -94,7 +91,7 @@ def _class(raw: str, labels: Mapping[str, str], where: str) -> str:
     )
 
 
-def _score(raw: str, bounds: tuple[float, float], where: str) -> float:
+def _parse_score(raw: str, bounds: tuple[float, float], where: str) -> float:
     low, high = bounds
     score = float(raw) if NUMBER.fullmatch(raw) else math.nan
     if not low <= score <= high:

@@ -1,15 +1,13 @@
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bertshift.data import conllu, glue_tsv, plain_text, squad_json
+from bertshift.data.attempts import ATTEMPTS, count_attempts
 from bertshift.errors import UserError
 from bertshift.files import sha256
 
-ATTEMPTS = 4
-FIRST_WAIT = 2.0  # seconds; doubled after every attempt
 COLUMNS = {
     "qa": ("id", "question", "context", "answers"),
     "treebank": ("id", "text", "words", "upos", "xpos", "heads", "deprels"),
@@ -23,8 +21,8 @@ def read(
     """Read the rows of every split in `spec["hub"]["splits"]`, and the SHA-256 of the files they
     are from.
 
-    Each split's rows come with a count of their irregularities, which is whole once the rows are
-    read. Raises UserError for a revision that is no commit sha, that the hub lacks or that it
+    Each split's rows come with a count of their irregularities, which is complete once the rows
+    are read. Raises UserError for a revision that is no commit sha, that the hub lacks or that it
     could not serve in `ATTEMPTS` attempts, for a missing column, and for rows that the data set's
     format does not allow.
     """
@@ -34,52 +32,50 @@ def read(
             f"The data set {name!r} pins the revision {hub['revision']!r}; "
             "write the 40-digit commit sha, which cannot move."
         )
-    builder, checksums = _with_retries(hub, cache)
-    tables = (_streamed if "rows" in hub else _prepared)(hub, builder)
-    counts = {split: Counter() for split in tables}
-    return {
-        split: (_rows(spec, split, *tables[split], counts[split]), counts[split])
-        for split in tables
-    }, checksums
+    builder, checksums = _fetch_with_retries(hub, cache)
+    tables = _stream_splits(hub, builder) if "rows" in hub else _prepare_splits(hub, builder)
+    splits = {}
+    for split, (table, features) in tables.items():
+        counts = Counter()
+        splits[split] = _convert_rows(spec, split, table, features, counts), counts
+    return splits, checksums
 
 
-def _with_retries(hub: Mapping, cache: Path | None) -> tuple:
-    """Call `_fetch` at most `ATTEMPTS` times, and return what it returns."""
+def _fetch_with_retries(hub: Mapping, cache: Path | None) -> tuple:
+    """Call `_fetch_files` at most `ATTEMPTS` times, and return what it returns."""
     # `datasets` takes seconds to import, and only these functions need it.
     from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
 
-    where = f"{hub['id']}@{hub['revision']}"
-    for attempt in range(ATTEMPTS):
-        _wait(attempt)
+    where = _name_revision(hub)
+    for attempt in count_attempts():
         try:
             # Files that a failed attempt left in the cache may have made it fail.
-            return _fetch(hub, cache, force=attempt > 0)
+            return _fetch_files(hub, cache, force=attempt > 1)
         except (DatasetNotFoundError, DataFilesNotFoundError) as error:
             raise UserError(
                 f"The hub has no {where} ({_first_line(error)}); correct `hub` in the catalogue."
             ) from error
         except Exception as error:  # the layers below raise errors of a dozen unrelated classes
-            if type(error) is ValueError:  # their word for a name that they do not know
+            if type(error) is ValueError:  # raised for an unknown name
                 raise UserError(
                     f"The hub's {where}: {_first_line(error)}; correct `hub` in the catalogue."
                 ) from error
             last = error
-    raise _undelivered(where, last) from last
+    raise _make_delivery_error(where, last) from last
 
 
-def _wait(attempt: int) -> None:
-    if attempt:
-        time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+def _name_revision(hub: Mapping) -> str:
+    return f"{hub['id']}@{hub['revision']}"
 
 
-def _undelivered(where: str, error: Exception) -> UserError:
+def _make_delivery_error(where: str, error: Exception) -> UserError:
     return UserError(
-        f"The hub did not deliver {where} in {ATTEMPTS} attempts ({_cause(error)}); "
+        f"The hub did not deliver {where} in {ATTEMPTS} attempts ({_describe_cause(error)}); "
         "check the connection and try again, or set a mirror directory."
     )
 
 
-def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
+def _fetch_files(hub: Mapping, cache: Path | None, force: bool) -> tuple:
     """Fetch the configuration's files into the cache, unless they are streamed; return (builder,
     {file: SHA-256})."""
     import datasets
@@ -93,74 +89,70 @@ def _fetch(hub: Mapping, cache: Path | None, force: bool) -> tuple:
     )
     files = [url for split in (builder.config.data_files or {}).values() for url in split]
     if not files or not all(f"@{hub['revision']}/" in url for url in files):
-        # Where the hub does not answer, `datasets` takes any other revision that its cache happens
-        # to hold.
+        # If the hub does not answer, `datasets` takes any other revision in its cache.
         raise ConnectionError("neither the hub nor the cache has this revision")
     # hf://datasets/<owner>/<name>@<revision>/<path>
     paths = [url.partition(f"@{hub['revision']}/")[2] for url in files]
-    declared = _declared_checksums(hub, paths)
+    declared = _read_declared_checksums(hub, paths)
     if "rows" in hub:
         return builder, declared
-    return builder, {path: _download(hub, path, declared.get(path), force) for path in paths}
+    return builder, {path: _download_file(hub, path, declared.get(path), force) for path in paths}
 
 
-def _streamed(hub: Mapping, builder) -> dict[str, tuple]:
-    """Stream the first rows of every split, which are fetched as they are read; with each split's
+def _stream_splits(hub: Mapping, builder) -> dict[str, tuple]:
+    """Stream the first rows of every split, which are fetched as they are read; add the split's
     features."""
-    streams = {
-        split: builder.as_streaming_dataset(split=theirs)
-        for split, theirs in hub["splits"].items()
-    }
-    where = f"{hub['id']}@{hub['revision']}"
-    return {
-        split: (_first(stream, hub["rows"], where), stream.features)
-        for split, stream in streams.items()
-    }
+    tables = {}
+    for split, name_on_hub in hub["splits"].items():
+        stream = builder.as_streaming_dataset(split=name_on_hub)
+        tables[split] = _stream_rows(stream, hub["rows"], _name_revision(hub)), stream.features
+    return tables
 
 
-def _first(stream, number: int, where: str) -> Iterator[dict]:
-    """Stream the first `number` rows; where the stream breaks off, it is taken up again there."""
+def _stream_rows(stream, number: int, where: str) -> Iterator[dict]:
+    """Stream the first `number` rows. A stream that breaks off is resumed at the same row."""
     done = 0
-    for attempt in range(ATTEMPTS):
-        _wait(attempt)
+    for _ in count_attempts():
         try:
             for row in stream.skip(done).take(number - done):
                 yield row
                 done += 1
             return
-        except Exception as error:  # noqa: BLE001 - as in `_with_retries`
+        except Exception as error:  # noqa: BLE001 - as in `_fetch_with_retries`
             last = error
-    raise _undelivered(where, last) from last
+    raise _make_delivery_error(where, last) from last
 
 
-def _prepared(hub: Mapping, builder) -> dict[str, tuple]:
-    """Prepare the rows of every split; with its features. UserError where the files are not as the
+def _prepare_splits(hub: Mapping, builder) -> dict[str, tuple]:
+    """Prepare the rows of every split; add its features. UserError where the files are not as the
     hub declares them."""
     from datasets.exceptions import DatasetsError
 
     try:
         builder.download_and_prepare()
         tables = {
-            split: builder.as_dataset(split=theirs) for split, theirs in hub["splits"].items()
+            split: builder.as_dataset(split=name_on_hub)
+            for split, name_on_hub in hub["splits"].items()
         }
     except (DatasetsError, ValueError) as error:
         raise UserError(
-            f"The files of the hub's {hub['id']}@{hub['revision']} are not what its card and `hub`"
-            f" in the catalogue say ({_cause(error)}); correct the entry or pin another revision."
+            f"The files of the hub's {_name_revision(hub)} are not what its card and `hub`"
+            f" in the catalogue say ({_describe_cause(error)}); correct the entry or pin another"
+            " revision."
         ) from error
     return {split: (table, table.features) for split, table in tables.items()}
 
 
-def _declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
-    """Read the SHA-256 by which the hub stores large files; small ones it keeps in git,
-    without."""
+def _read_declared_checksums(hub: Mapping, paths: list[str]) -> dict[str, str]:
+    """Read the SHA-256 by which the hub stores large files. It stores small ones in git, without
+    a SHA-256."""
     from huggingface_hub import HfApi
 
-    found = HfApi().get_paths_info(hub["id"], paths, revision=hub["revision"], repo_type="dataset")
-    return {file.path: file.lfs.sha256 for file in found if file.lfs}
+    infos = HfApi().get_paths_info(hub["id"], paths, revision=hub["revision"], repo_type="dataset")
+    return {info.path: info.lfs.sha256 for info in infos if info.lfs}
 
 
-def _download(hub: Mapping, path: str, declared: str | None, force: bool) -> str:
+def _download_file(hub: Mapping, path: str, declared: str | None, force: bool) -> str:
     """Bring the file into the hub client's cache, where `datasets` finds it, and return its
     SHA-256."""
     from huggingface_hub import hf_hub_download
@@ -168,77 +160,79 @@ def _download(hub: Mapping, path: str, declared: str | None, force: bool) -> str
     file = hf_hub_download(
         hub["id"], path, revision=hub["revision"], repo_type="dataset", force_download=force
     )
-    found = sha256(file)
-    if declared not in (None, found):
+    checksum = sha256(file)
+    if declared not in (None, checksum):
         raise OSError(f"{path} arrived with another SHA-256 than the hub declares")
-    return found
+    return checksum
 
 
-def _cause(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     cause = error.__cause__ or error
     return f"{type(cause).__name__}: {_first_line(cause)}"
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
 
 
-def _rows(
+def _convert_rows(
     spec: Mapping, split: str, table: Iterable[dict], features, counts: Counter
 ) -> Iterator[dict]:
     hub, kind = spec["hub"], spec["kind"]
+    table_name = f"{_name_revision(hub)}, split {split}"
     columns = {key: key for key in COLUMNS.get(kind, ())} | hub.get("columns", {})
     missing = sorted(set(columns.values()) - set(features))
     if missing:
         raise UserError(
-            f"The hub's {hub['id']}@{hub['revision']}, split {split}, has no column"
+            f"The hub's {table_name}, has no column"
             f" {missing[0]!r}, only {', '.join(features)}; correct `hub.columns` in the catalogue."
         )
     decoded = (
-        {column: _decode(row[column], features[column]) for column in columns.values()}
+        {column: _decode_classes(row[column], features[column]) for column in columns.values()}
         for row in table
     )
     if kind == "text":
-        yield from plain_text.rows(
-            (row[columns["text"]] for row in decoded), spec.get("min_words", 1), counts
-        )
+        texts = (row[columns["text"]] for row in decoded)
+        yield from plain_text.rows(texts, spec.get("min_words", 1), counts)
         return
-    for index, fields in enumerate(decoded):
-        where = f"{hub['id']}@{hub['revision']}, split {split}, row {index + 1}"
+    for number, values in enumerate(decoded, 1):
+        where = f"{table_name}, row {number}"
+        fields = {key: values[column] for key, column in columns.items()}
         if kind == "qa":
-            row = _question(
-                {key: fields[column] for key, column in columns.items()}, hub, counts, where
-            )
+            row = _make_question(fields, hub, counts, where)
         elif kind == "treebank":
-            row = _tree({key: fields[column] for key, column in columns.items()}, where)
+            row = _make_tree(fields, where)
         else:
-            row = glue_tsv.example(fields, columns, spec, where)
+            row = glue_tsv.example(values, columns, spec, where)
             counts["without a label"] += row is None
         if row is not None:
             yield row
 
 
-def _decode(value, feature):
-    """Put names in place of the numbers by which the hub stores classes; a missing label, -1,
+def _decode_classes(value, feature):
+    """Replace the numbers by which the hub stores classes by their names. A missing label, -1,
     stays a number."""
-    inner = getattr(feature, "feature", feature)
-    if not hasattr(inner, "int2str"):
+    item_feature = getattr(feature, "feature", feature)
+    if not hasattr(item_feature, "int2str"):
         return value
     if isinstance(value, Sequence):
-        return [_decode(item, inner) for item in value]
-    return inner.int2str(value) if value is not None and value >= 0 else value
+        return [_decode_classes(item, item_feature) for item in value]
+    if value is None or value < 0:
+        return value
+    return item_feature.int2str(value)
 
 
-def _question(fields: Mapping, hub: Mapping, counts: Counter, where: str) -> dict | None:
-    answers = list(zip(fields["answers"]["text"], fields["answers"]["answer_start"], strict=True))
+def _make_question(fields: Mapping, hub: Mapping, counts: Counter, where: str) -> dict | None:
+    texts, starts = fields["answers"]["text"], fields["answers"]["answer_start"]
+    answers = list(zip(texts, starts, strict=True))
     impossible = bool(hub.get("unanswerable")) and not answers
-    return squad_json.example(
-        {**fields, "answers": answers, "impossible": impossible}, counts, where
-    )
+    fields = {**fields, "answers": answers, "impossible": impossible}
+    return squad_json.example(fields, counts, where)
 
 
-def _tree(fields: Mapping, where: str) -> dict:
+def _make_tree(fields: Mapping, where: str) -> dict:
     heads = [str(head) for head in fields["heads"] or ()]
-    if not all(map(str.isdecimal, heads)):
+    if not all(head.isdecimal() for head in heads):
         raise UserError(f"{where}: the heads are not all numbers; fetch the treebank again.")
     return conllu.check({**fields, "heads": [int(head) for head in heads]}, where)

@@ -1,28 +1,29 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from bertshift.data.text_file import read_lines
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Abbreviations by what they say of the full stop that follows them, without that full stop, in
-# lower case.
-NEVER_FINAL = _words("""
+# Abbreviations in lower case without their full stop: those that never end a sentence, those that
+# do not end one before a digit, and those that end one before a word of STARTERS.
+NEVER_FINAL = _word_set("""
     mr mrs ms dr prof rev fr st ste mt ft gen col lt maj capt cmdr adm sgt cpl pvt gov sen rep pres
     hon msgr supt vs v cf viz approx est al ed eds trans e.g i.e
 """)
-NOT_FINAL_BEFORE_DIGIT = _words("""
+NOT_FINAL_BEFORE_DIGIT = _word_set("""
     no nos fig figs p pp vol vols ch sec art op c ca b d r fl
     jan feb mar apr jun jul aug sep sept oct nov dec
 """)
-# Besides these, whatever has a full stop inside: U.S., a.m., Ph.D.
-FINAL_BEFORE_STARTER = _words("etc inc ltd corp co jr sr bros ave blvd rd")
-STARTERS = _words("""
+# Abbreviations with a full stop inside (U.S., a.m., Ph.D.) belong here too.
+FINAL_BEFORE_STARTER = _word_set("etc inc ltd corp co jr sr bros ave blvd rd")
+STARTERS = _word_set("""
     The A An In On At It Its He She They We I You His Her Their This That These Those There When
     While After Before However But And As For From By If Since Although Though Many Some
     Most Several During Both Other
@@ -65,16 +66,16 @@ def split_sentences(text: str) -> list[str]:
     lower-case letter. An abbreviation that may end a sentence ("in the U.S.") does so only before
     a word that usually starts one.
     """
-    return [
-        sentence for line in text.splitlines() for sentence in _split_line(" ".join(line.split()))
-    ]
+    sentences = []
+    for line in text.splitlines():
+        sentences += _split_line(" ".join(line.split()))
+    return sentences
 
 
 def _split_line(line: str) -> list[str]:
     cuts = [match.end() for match in BOUNDARY.finditer(line) if _ends_sentence(line, match)]
-    pieces = [
-        line[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)
-    ]
+    bounds = pairwise([0, *cuts, len(line)])
+    pieces = [line[start:end].strip() for start, end in bounds]
     return [piece for piece in pieces if piece]
 
 

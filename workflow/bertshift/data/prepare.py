@@ -8,7 +8,7 @@ from bertshift.data.provenance import HUB, MIRROR
 from bertshift.errors import UserError
 from bertshift.files import atomic, sha256, write_json, write_jsonl
 
-# Rows, and a count of what was dropped or mended, which is whole once the rows have been read.
+# Rows, and a count of dropped and mended rows, which is complete once the rows have been read.
 Rows = tuple[Iterable[dict], Counter]
 Reader = Callable[[Path, Mapping], Rows]
 READERS: dict[str, Reader] = {
@@ -25,18 +25,20 @@ def prepare_from_mirror(
     """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below
     `mirror`.
 
-    `spec` is the data set's entry in config/datasets.yaml, as its schema allows it; origin:
+    `spec` is the data set's entry in config/datasets.yaml, as its schema allows it; `origin` says
     whether the mirror is the generated world. Raises UserError for a missing or damaged file; then
     neither file is written.
     """
     mirror, read = Path(mirror), READERS[spec["format"]]
     files = {
-        split: _first_existing(name, split, mirror, spec["mirror"][split])
-        for split in spec["mirror"]
+        split: _find_first_existing(name, split, mirror, candidates)
+        for split, candidates in spec["mirror"].items()
     }
     splits = {split: read(mirror / file, spec) for split, file in files.items()}
     checksums = {file: sha256(mirror / file) for file in files.values()}
-    _write(name, spec, splits, origin, ",".join(files.values()), None, checksums, directory)
+    _write_dataset(
+        name, spec, splits, origin, ",".join(files.values()), None, checksums, directory
+    )
 
 
 def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | None) -> None:
@@ -47,11 +49,13 @@ def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | No
     `prepare_from_mirror` does, and where a bounded number of attempts did not bring the files.
     """
     splits, checksums = hub.read(name, spec, cache)
-    place = f"{spec['hub']['id']}@{spec['hub']['revision']}"
-    _write(name, spec, splits, HUB, place, spec["hub"]["revision"], checksums, directory)
+    repository, revision = spec["hub"]["id"], spec["hub"]["revision"]
+    _write_dataset(
+        name, spec, splits, HUB, f"{repository}@{revision}", revision, checksums, directory
+    )
 
 
-def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:
+def _find_first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:
     for candidate in candidates:
         if (mirror / candidate).is_file():
             return candidate
@@ -61,21 +65,22 @@ def _first_existing(name: str, split: str, mirror: Path, candidates: Iterable[st
     )
 
 
-def _write(
+def _write_dataset(
     name: str,
     spec: Mapping,
     splits: Mapping[str, Rows],
     origin: str,
-    place: str,
+    location: str,
     revision: str | None,
     checksums: Mapping[str, str],
     directory: Path,
 ) -> None:
-    source = f"{origin}:{place}"
-    directory, counts = Path(directory), dict.fromkeys(splits, 0)
-    # The sidecar takes its name last: where it is, the examples are whole.
+    source = f"{origin}:{location}"
+    directory = Path(directory)
+    counts = dict.fromkeys(splits, 0)
+    # The sidecar is written last: where it exists, the examples are complete.
     with atomic(directory / EXAMPLES) as examples:
-        write_jsonl(examples, _identified(splits, counts))
+        write_jsonl(examples, _add_ids(splits, counts))
         if empty := [split for split in splits if not counts[split]]:
             raise UserError(
                 f"The {empty[0]} split of {name!r} from {source} has no rows; add some or fetch it"
@@ -83,7 +88,9 @@ def _write(
             )
         digest = sha256(examples)
         (directory / SIDECAR).unlink(missing_ok=True)
-    published = {split: (spec.get("published") or {}).get(split) for split in splits}
+    published = spec.get("published") or {}
+    published = {split: published.get(split) for split in splits}
+    labels = spec.get("labels")
     sidecar = {
         "name": name,
         **{key: spec[key] for key in ("kind", "format")},
@@ -96,22 +103,22 @@ def _write(
         "rows": counts,
         "published": published,
         "complete": {split: counts[split] == published[split] for split in splits},
-        "labels": list(dict.fromkeys(spec["labels"].values())) if spec.get("labels") else None,
+        "labels": list(dict.fromkeys(labels.values())) if labels else None,
         "remarks": [
-            _remark(split, counts[split], published[split])
+            _describe_count(split, counts[split], published[split])
             for split in splits
             if counts[split] != published[split]
         ],
         "irregular": {
-            split: dict(sorted((+counts).items())) for split, (_, counts) in splits.items()
+            split: dict(sorted((+irregular).items())) for split, (_, irregular) in splits.items()
         },
     }
     write_json(directory / SIDECAR, sidecar)
 
 
-def _identified(splits: Mapping[str, Rows], counts: dict[str, int]) -> Iterator[dict]:
-    """Yield rows with "id" (the publisher's own if there is one) and "split" in front; count them
-    in `counts`."""
+def _add_ids(splits: Mapping[str, Rows], counts: dict[str, int]) -> Iterator[dict]:
+    """Yield rows with "id" (the publisher's if there is one) and "split" in front; count them in
+    `counts`."""
     seen = Counter()
     for split, (rows, irregular) in splits.items():
         for row in rows:
@@ -127,7 +134,7 @@ def _identified(splits: Mapping[str, Rows], counts: dict[str, int]) -> Iterator[
             yield {"id": key, "split": split, **row}
 
 
-def _remark(split: str, rows: int, published: int | None) -> str:
+def _describe_count(split: str, rows: int, published: int | None) -> str:
     if published is None:
         return f"{split}: {rows} rows; no published number to compare with"
     if rows < published:

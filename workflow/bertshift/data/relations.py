@@ -3,8 +3,8 @@
     {"id": str, "text": str, "predicate": [s, e),
      "arguments": [{"span": [s, e), "role": str}, ...]}
 
-Spans are in characters. Beside the lines lies a sidecar that says what they were made from and
-what was left out.
+Spans are in characters. A sidecar next to the lines names their source and counts the sentences
+left out.
 """
 
 import csv
@@ -20,21 +20,22 @@ from bertshift.errors import UserError
 from bertshift.files import read_jsonl, sha256, write_json, write_jsonl
 
 ROWS, SIDECAR = "relations.jsonl", "relations.json"
-# The columns of a table of FrameNet's sentences that are read: spans are pairs of numbers, those
-# of links in JSON.
+# The columns that are read of a table of FrameNet's sentences. link_spans_json holds pairs of
+# numbers.
 TABLE = ["id", "sentence", "target_start", "target_end", "link_spans_json"]
+FORM = '{"id", "text", "predicate": [start, end], "arguments": [{"span": [start, end], "role"}]}'
 
 
 def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
     """Write `directory`/relations.jsonl and, last, its sidecar, which is returned.
 
-    source: FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an id
-    is optional) or as a table of TABLE. origin: the configuration's data.source. Raises UserError
-    where that is not what the source holds.
+    `source` is FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an
+    id is optional) or as a table with the columns TABLE. `origin` is the configuration's
+    data.source. Raises UserError for any other source.
     """
-    rows, left_out = _read(source)
+    rows, left_out = _read_rows(source)
     for row in rows:
-        _check(row, source)
+        _check_row(row, source)
     if not rows:
         raise UserError(f"{source} has no sentence that can be used; add some or fetch it again.")
     index = source / "luIndex.xml" if source.is_dir() else source
@@ -43,7 +44,7 @@ def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
         "name": name,
         "source": f"{origin}:{source.name}",
         "source_sha256": {index.name: sha256(index)},
-        "licence": _licence(source, origin),
+        "licence": _find_licence(source, origin),
         "sentences": len(rows),
         "arguments": sum(len(row["arguments"]) for row in rows),
         "left_out": dict(sorted(left_out.items())),
@@ -59,43 +60,41 @@ def read_relations(directory: Path) -> list[dict]:
     return list(read_jsonl(directory / ROWS))
 
 
-def _read(source: Path) -> tuple[list[dict], Counter]:
+def _read_rows(source: Path) -> tuple[list[dict], Counter]:
     if source.suffix == ".jsonl":
-        return [
-            {"id": str(number)} | row for number, (_, row) in enumerate(read_records(source))
-        ], Counter()
+        rows = [row for _, row in read_records(source)]
+        return [{"id": str(number)} | row for number, row in enumerate(rows)], Counter()
     if source.suffix == ".tsv":
-        return list(_table_rows(source)), Counter()
+        return list(_read_table_rows(source)), Counter()
     return framenet.select(source)
 
 
-def _table_rows(source: Path) -> Iterator[dict]:
-    """Yield the rows of a table as csv and pandas write it: cells with quotation marks are quoted
+def _read_table_rows(source: Path) -> Iterator[dict]:
+    """Yield the rows of a table that csv or pandas wrote: cells with quotation marks are quoted
     and double them."""
     lines = enumerate(read_lines(source), 1)
-    header = _cells(*next(lines), source)
+    header = _parse_cells(*next(lines), source)
     check_columns(source, header, TABLE, f"write the columns {', '.join(TABLE)}")
     for number, line in lines:
         if not line:
             continue
-        cells = _cells(number, line, source)
+        cells = _parse_cells(number, line, source)
         if len(cells) != len(header):
             raise UserError(
                 f"{source}:{number} has {len(cells)} cells under {len(header)} columns;"
                 " correct it."
             )
         row = dict(zip(header, cells, strict=True))
+        bounds = row["target_start"], row["target_end"]
         try:
             links = [{"span": span, "role": "FE"} for span in json.loads(row["link_spans_json"])]
-            target = [
-                int(row[key]) for key in ("target_start", "target_end") if row[key].isdecimal()
-            ]
+            target = [int(bound) for bound in bounds if bound.isdecimal()]
         except (TypeError, ValueError):
-            links = target = []
+            links = target = []  # `_check_row` refuses such a row
         yield {"id": row["id"], "text": row["sentence"], "predicate": target, "arguments": links}
 
 
-def _cells(number: int, line: str, source: Path) -> list[str]:
+def _parse_cells(number: int, line: str, source: Path) -> list[str]:
     try:
         return next(csv.reader([line], delimiter="\t", strict=True), [])
     except csv.Error as error:
@@ -105,36 +104,34 @@ def _cells(number: int, line: str, source: Path) -> list[str]:
         ) from None
 
 
-def _check(row: dict, source: Path) -> None:
+def _check_row(row: dict, source: Path) -> None:
     """Raise UserError for a row that is not of the form above."""
     try:
-        text, spans = row["text"], [row["predicate"], *(each["span"] for each in row["arguments"])]
-        kinds = {type(bound) for span in spans for bound in span}
-        good = (
-            isinstance(row["id"], str | int)
-            and isinstance(text, str)
-            and kinds == {int}
-            and len(spans) > 1
-        )
-        good = good and all(
-            0 <= start < end <= len(text) and text[start:end].strip() for start, end in spans
-        )
+        valid = _is_valid(row)
     except (KeyError, TypeError, ValueError):
-        good = False
-    if not good:
-        form = (
-            '{"id", "text", "predicate": [start, end], "arguments": [{"span": [start, end],'
-            ' "role"}]}'
-        )
+        valid = False
+    if not valid:
+        form = ", ".join(TABLE) if source.suffix == ".tsv" else FORM
         raise UserError(
             f"{source}: sentence {row.get('id')!r} does not mark a predicate and arguments inside"
-            " its text; write "
-            + (", ".join(TABLE) if source.suffix == ".tsv" else form)
-            + ", spans in characters."
+            f" its text; write {form}, spans in characters."
         )
 
 
-def _licence(source: Path, origin: str) -> str:
+def _is_valid(row: dict) -> bool:
+    text = row["text"]
+    spans = [row["predicate"], *(argument["span"] for argument in row["arguments"])]
+    if not isinstance(row["id"], str | int) or not isinstance(text, str) or len(spans) < 2:
+        return False
+    if any(type(bound) is not int for span in spans for bound in span):
+        return False
+    for start, end in spans:
+        if not 0 <= start < end <= len(text) or not text[start:end].strip():
+            return False
+    return True
+
+
+def _find_licence(source: Path, origin: str) -> str:
     if source.suffix == ".jsonl":
         return "generated" if origin == GENERATED else "as its owner says"
     return framenet.LICENCE

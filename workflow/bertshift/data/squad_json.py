@@ -29,7 +29,7 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
         ) from None
     rows, counts = [], Counter()
     try:
-        for number, fields in enumerate(_questions(articles), 1):
+        for number, fields in enumerate(_list_questions(articles), 1):
             row = example(fields, counts, f"{path}, question {number}")
             if row is not None:
                 rows.append(row)
@@ -41,7 +41,7 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     return rows, counts
 
 
-def _questions(articles: list) -> Iterator[dict]:
+def _list_questions(articles: list) -> Iterator[dict]:
     for article in articles:
         for paragraph in article["paragraphs"]:
             for question in paragraph["qas"]:
@@ -60,22 +60,21 @@ def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
     """Make one row {id, question, context, answers, impossible}; `fields["answers"]` holds pairs
     (text, start).
 
-    Every answer of the row stands in the context at its start. An answer that stands elsewhere is
-    moved to the nearest occurrence of its text; one that stands nowhere is dropped. A question
-    that keeps no answer but is not marked impossible is dropped too (returns None). Each of these
-    is counted in `counts`. Raises UserError, which begins with `where`, for a value of another
-    type.
+    The context has every answer of the row at its start. An answer at another start is moved to
+    the nearest occurrence of its text; an answer that does not occur is dropped. A question that
+    keeps no answer but is not marked impossible is dropped too (returns None). `counts` counts
+    each of these cases. Raises UserError, which begins with `where`, for a value of another type.
     """
-    if fault := _fault(fields):
+    if fault := _find_fault(fields):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
     context, answers = fields["context"], []
     for text, start in fields["answers"]:
-        found = _locate(context, text, start)
-        if found is None:
+        nearest = _find_nearest(context, text, start)
+        if nearest is None:
             counts["answers not in their context"] += 1
             continue
-        counts["answers moved to where their text is"] += found != start
-        answers.append({"text": text, "start": found})
+        counts["answers moved to where their text is"] += nearest != start
+        answers.append({"text": text, "start": nearest})
     if not answers and not fields["impossible"]:
         counts["questions dropped for want of an answer"] += 1
         return None
@@ -86,8 +85,8 @@ def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
     }
 
 
-def _fault(fields: Mapping) -> str | None:
-    """Say which value of a question is of another type than SQuAD's, or return None."""
+def _find_fault(fields: Mapping) -> str | None:
+    """Describe a value of a question whose type is not SQuAD's, or return None."""
     values = [
         ("id", fields["id"], int if type(fields["id"]) is int else str),
         ("question", fields["question"], str),
@@ -96,19 +95,18 @@ def _fault(fields: Mapping) -> str | None:
     ]
     for text, start in fields["answers"]:
         values += [("answer's text", text, str), ("answer_start", start, int)]
-    for key, value, kind in values:
-        if type(value) is not kind or kind is str and not is_text(value):
-            return (
-                f"its {key} is {textwrap.shorten(json.dumps(value), 60)}, which is not"
-                f" {_NAMES[kind]}"
-            )
+    for key, value, expected in values:
+        valid = is_text(value) if expected is str else type(value) is expected
+        if not valid:
+            shown = textwrap.shorten(json.dumps(value), 60)
+            return f"its {key} is {shown}, which is not {_NAMES[expected]}"
     return None
 
 
-def _locate(context: str, text: str, start: int) -> int | None:
+def _find_nearest(context: str, text: str, start: int) -> int | None:
     if not text:
         return None
     if 0 <= start and context.startswith(text, start):
         return start
-    occurrences = [at for at in range(len(context)) if context.startswith(text, at)]
-    return min(occurrences, key=lambda at: abs(at - start), default=None)
+    starts = [index for index in range(len(context)) if context.startswith(text, index)]
+    return min(starts, key=lambda index: abs(index - start), default=None)

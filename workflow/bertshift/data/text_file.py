@@ -2,6 +2,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from bertshift import files
@@ -9,7 +10,7 @@ from bertshift.errors import UserError
 
 # JSON can spell half of a character, which no file can hold.
 _HALF = re.compile("[\ud800-\udfff]")
-# A cell as csv writes it: in quotation marks, with those inside doubled, or without any.
+# csv's form of a cell: in quotation marks, with those inside doubled, or without any.
 _CELL = r'"(?:[^"]|"")*"|[^"\t]*'
 _CELLS = re.compile(rf"(?:^|\t)({_CELL})")
 _ROW = re.compile(rf"(?:{_CELL})(?:\t(?:{_CELL}))*")
@@ -40,6 +41,16 @@ def read_lines(path: Path) -> Iterator[str]:
             yield text.removesuffix("\n").removesuffix("\r")
 
 
+def numbered_blocks(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the blocks of lines between blank lines, each with the number of its first line."""
+    numbered = enumerate(lines, 1)
+    for is_filled, group in groupby(numbered, key=lambda item: bool(item[1].strip())):
+        if is_filled:
+            block = list(group)
+            first, _ = block[0]
+            yield first, [line for _, line in block]
+
+
 def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield each line's number and its cells, which tabs separate; a quotation mark is a
     character."""
@@ -48,49 +59,52 @@ def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_table(path: Path, counts: Counter) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows as `read_cells` does, but what quoted cells say, and count these, in a file that
-    csv wrote, and so pandas or a spreadsheet: each cell with a quotation mark is in quotation
-    marks and doubles those inside. Such a cell may hold tabs and go on in the next line; the
-    number is that of a row's last line.
+    """Yield rows as `read_cells` does. In a file that csv wrote, as pandas and spreadsheets do,
+    unquote the cells and count those in quotation marks.
+
+    csv puts each cell that holds a quotation mark in quotation marks and doubles those inside.
+    Such a cell may hold tabs and go on in the next line; the number is that of a row's last line.
     """
     if not _is_quoted(path):
         yield from read_cells(path)
         return
     for number, row in _quoted_rows(path):
         cells = _CELLS.findall(row)
-        counts["cells in quotation marks, as csv writes them"] += sum(
-            cell[:1] == '"' for cell in cells
-        )
-        yield number, list(map(_unquoted, cells))
+        quoted = sum(cell.startswith('"') for cell in cells)
+        counts["cells in quotation marks, as csv writes them"] += quoted
+        yield number, [_unquote(cell) for cell in cells]
 
 
 def _is_quoted(path: Path) -> bool:
-    """Tell whether csv wrote the file: all its cells are as csv writes them, and one of them had
-    to be quoted or all of the first row are. A cell in quotation marks that csv would not need may
+    """Decide whether csv wrote the file: all cells have csv's form, and csv had to quote one of
+    them or all of the first row are quoted. A cell in quotation marks that csv would not need may
     be a text in quotation marks."""
     quoted = False
-    for number, (_, row) in enumerate(_quoted_rows(path)):
-        if '"' in row:
-            if not _ROW.fullmatch(row):
-                return False
-            cells = _CELLS.findall(row)
-            quoted |= any(re.search('""|[\t\n]', cell[1:-1]) for cell in cells)
-            quoted |= number == 0 and all(cell.startswith('"') for cell in cells)
+    for index, (_, row) in enumerate(_quoted_rows(path)):
+        if '"' not in row:
+            continue
+        if not _ROW.fullmatch(row):
+            return False
+        cells = _CELLS.findall(row)
+        if index == 0 and all(cell.startswith('"') for cell in cells):
+            quoted = True
+        if any(re.search('""|[\t\n]', cell[1:-1]) for cell in cells):
+            quoted = True
     return quoted
 
 
-def _unquoted(cell: str) -> str:
+def _unquote(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
 
 
 def _quoted_rows(path: Path) -> Iterator[tuple[int, str]]:
     """Yield rows, each with the number of its last line. A row goes on in the next line while a
     quotation mark is open."""
-    lines, is_open = [], False
+    lines, quote_open = [], False
     for number, line in enumerate(read_lines(path), 1):
         lines.append(line)
-        is_open ^= line.count('"') % 2 == 1
-        if not is_open:
+        quote_open ^= line.count('"') % 2 == 1
+        if not quote_open:
             yield number, "\n".join(lines)
             lines = []
     if lines:
@@ -118,33 +132,35 @@ def read_records(path: Path) -> Iterator[tuple[str, dict]]:
     for number, line in enumerate(read_lines(path), 1):
         where = f"{path}:{number}"
         try:
-            found = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{where} is not JSON ({error}); write one record a line.") from None
-        if not isinstance(found, dict):
+        if not isinstance(record, dict):
             raise UserError(f"{where} is not a record; write a JSON object.")
-        if "\\u" in line and not is_text(json.dumps(found, ensure_ascii=False)):
+        if "\\u" in line and not is_text(json.dumps(record, ensure_ascii=False)):
             raise UserError(
                 f"{where} has half of a character (a lone surrogate); write the whole character."
             )
-        yield where, found
+        yield where, record
 
 
 def is_text(value) -> bool:
-    """Tell whether a value of a JSON file is text that can be written."""
+    """Return whether a value of a JSON file is text that can be written."""
     return isinstance(value, str) and not _HALF.search(value)
 
 
 def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], instead: str) -> None:
-    """Raise UserError for a header that lacks a column, saying what to do `instead`, or that names
-    one twice."""
+    """Raise UserError for a header that lacks a column or names one twice. `instead` is the advice
+    for a missing column."""
     wanted = sorted(set(wanted))
-    for sign, name in ((",", "commas"), (";", "semicolons")):
-        if len(header) == 1 and {*wanted} <= {_unquoted(cell) for cell in header[0].split(sign)}:
-            raise UserError(
-                f"{path} has {name} where tabs are read; write it with tabs, as pandas does with"
-                " to_csv(path, sep='\\t', index=False)."
-            )
+    if len(header) == 1:
+        for separator, plural in ((",", "commas"), (";", "semicolons")):
+            names = [_unquote(cell) for cell in header[0].split(separator)]
+            if set(wanted) <= set(names):
+                raise UserError(
+                    f"{path} has {plural} where tabs are read; write it with tabs, as pandas does"
+                    " with to_csv(path, sep='\\t', index=False)."
+                )
     for name in wanted:
         if name not in header:
             raise UserError(f"{path} has no column {name!r}, only {', '.join(header)}; {instead}.")
@@ -155,6 +171,6 @@ def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], inst
 
 
 def is_web_page(start: bytes) -> bool:
-    """Tell whether a file that begins with `start` is a web page, which a server sends where it
+    """Return whether a file that begins with `start` is a web page, which a server sends where it
     has no data."""
     return start.lstrip().lower().startswith((b"<!doctype html", b"<html"))

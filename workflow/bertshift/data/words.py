@@ -18,8 +18,8 @@ _WORD = re.compile(
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Find the characters [start, end) of a running text's words, cut about as English treebanks
-    cut them.
+    """Find the characters [start, end) of a running text's words, cut roughly as English treebanks
+    do.
 
     A contraction is two words ("did n't", "it 's"). An abbreviation with dots, a number with marks
     inside and a repeated mark of punctuation are one word each. Any other mark is a word, also
@@ -31,9 +31,11 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 def sentence_bounds(words: Sequence[str]) -> list[tuple[int, int]]:
     """Find the words [start, end) of each sentence of a running text. A sentence ends at full
     stops, question or exclamation marks that no word in lower case follows."""
+    if not words:
+        return []
     ends = [
         number
         for number, (word, following) in enumerate(pairwise(words), 1)
         if not word.strip(".?!") and not following[0].islower()
     ]
-    return list(pairwise([0, *ends, len(words)])) if words else []
+    return list(pairwise([0, *ends, len(words)]))

@@ -10,10 +10,10 @@ from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.models.attention import Edit, editing
-from bertshift.models.family import head_width, heads_of
+from bertshift.models.family import head_width, heads_of, removing
 
-# Every query attends alike to all that it sees (Kovaleva et al. 2019); the head puts out nothing
-# (Michel et al. 2019); the head puts out the same everywhere, its mean over a data set.
+# uniform: every query attends equally to all tokens that it sees (Kovaleva et al. 2019); zero: the
+# head's output is zero (Michel et al. 2019); mean: it is the head's mean output over a data set.
 VARIANTS = ("uniform", "zero", "mean")
 
 
@@ -34,7 +34,7 @@ NOTHING = Ablation("none", 0, 0)
 
 
 def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -> list[Ablation]:
-    """List every ablation by layer, then by variant, then by head, the whole layer first.
+    """List every ablation by layer, then by variant, then by head, all heads of the layer first.
     UserError for a model without layers."""
     if not model.config.num_hidden_layers:
         raise UserError("a model without layers has no heads to disable; name one with layers.")
@@ -52,51 +52,49 @@ def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) ->
     if ablation.variant not in ("zero", "mean"):
         return context
     context = context.clone()
-    own = (
-        0.0
-        if ablation.variant == "zero"
-        else means[ablation.layer - 1, ablation.heads, None].to(context)
-    )
-    context[:, ablation.heads] = own
+    if ablation.variant == "zero":
+        context[:, ablation.heads] = 0.0
+    else:
+        head_means = means[ablation.layer - 1, ablation.heads, None]
+        context[:, ablation.heads] = head_means.to(context)
     return context
 
 
 class _Sums(Edit):
-    """Sums of contexts over the real tokens of the pass that runs: [layers, heads, width of a
-    head] float64."""
+    """Sums of contexts over the real tokens of the current pass: [layers, heads, width of a head]
+    float64."""
 
     def __init__(self, *shape: int):
         self.sums = torch.zeros(shape, dtype=torch.float64)
 
     def context(self, layer: int, context: Tensor) -> Tensor:
-        real = (
-            context.new_ones(context.shape[0], context.shape[2])
-            if self.tokens is None
-            else self.tokens
-        )
-        self.sums[layer - 1] = torch.einsum("bhtd,bt->hd", context.double(), real.double()).cpu()
+        tokens = self.tokens
+        if tokens is None:
+            tokens = context.new_ones(context.shape[0], context.shape[2])
+        sums = torch.einsum("bhtd,bt->hd", context.double(), tokens.double())
+        self.sums[layer - 1] = sums.cpu()
         return context
 
 
 @contextmanager
 def averaging(model: PreTrainedModel) -> Iterator[Tensor]:
     """Average the heads' output over the real tokens of all inputs that `model` reads inside the
-    block: [layers, heads, width of a head] float64, complete when the block ends. Inputs that it
-    could not read to the end, for want of memory, do not count."""
-    sums = _Sums(model.config.num_hidden_layers, heads_of(model), head_width(model))
-    means = torch.zeros_like(sums.sums)
+    block: [layers, heads, width of a head] float64, complete when the block ends. Passes that
+    failed, for want of memory, do not count."""
+    edit = _Sums(model.config.num_hidden_layers, heads_of(model), head_width(model))
+    means = torch.zeros_like(edit.sums)
     tokens = 0
 
-    def count(_, inputs: tuple, named: dict, __) -> None:
+    def add_pass(_, args: tuple, kwargs: dict, __) -> None:
         nonlocal tokens
-        means.add_(sums.sums)
-        ids = named.get("input_ids", inputs[0] if inputs else None)
-        tokens += ids.numel() if sums.tokens is None else int(sums.tokens.sum())
+        means.add_(edit.sums)
+        if edit.tokens is None:
+            ids = kwargs.get("input_ids", args[0] if args else None)
+            tokens += ids.numel()
+        else:
+            tokens += int(edit.tokens.sum())
 
-    hook = model.register_forward_hook(count, with_kwargs=True)
-    try:
-        with editing(model, sums):
-            yield means
-    finally:
-        hook.remove()
+    hook = model.register_forward_hook(add_pass, with_kwargs=True)
+    with removing([hook]), editing(model, edit):
+        yield means
     means /= max(tokens, 1)

@@ -1,7 +1,7 @@
-"""Seeing and changing what attention does in a forward pass, for every family by one path.
+"""Recording and changing attention in a forward pass, for every family by one interface.
 
-A function of our own takes the place of eager attention, whose numbers it gives to the bit.
-Families that take no such function (deberta-v2, mpnet) are reached by hooks.
+A function registered with transformers replaces eager attention and gives the same numbers to the
+bit. Families that take no such function (deberta-v2, mpnet) get hooks.
 """
 
 from collections.abc import Iterator
@@ -24,50 +24,50 @@ class Edit:
     """An action on attention in a forward pass; this one does nothing.
 
     Layers count from 1, in the order in which they run. `tokens` [examples, tokens] is 1 for real
-    tokens, or None where all are. A method gets the number of the layer, and returns what shall
-    stand instead.
+    tokens, or None where all are. A method gets the number of the layer and a tensor, and returns
+    the tensor that replaces it.
     """
 
     layer = 0
     tokens: Tensor | None = None
 
     def begins(self, tokens: Tensor | None) -> None:
-        """Take note that a forward pass on `tokens` begins."""
+        """Start a forward pass on `tokens`."""
         self.layer, self.tokens = 0, tokens
 
     def known(self, layer: int) -> Tensor | None:
-        """Return a context that makes it needless to compute attention, or None."""
+        """Return a context that saves computing attention, or None."""
 
     def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
-        """Return what shall stand instead of `maps` [examples, heads, query, key]. `mask`, which
-        fits their shape, is 0 for what a query sees, else very low."""
+        """Return the replacement of `maps` [examples, heads, query, key]. `mask`, of a fitting
+        shape, is 0 for the tokens that a query sees, else very low."""
         return maps
 
     def values(self, layer: int, values: Tensor) -> None:
-        """Take note of the values [examples, heads, tokens, width of a head]. A key head that
-        serves several query heads stands once for each."""
+        """Get the values [examples, heads, tokens, width of a head]. A key head that serves
+        several query heads is repeated for each."""
 
     def context(self, layer: int, context: Tensor) -> Tensor:
-        """Return what shall stand instead of the heads' output [examples, heads, tokens, width of
-        a head]."""
+        """Return the replacement of the heads' output [examples, heads, tokens, width of a
+        head]."""
         return context
 
 
 class Record(Edit):
     """Keeps the maps, values or contexts of a pass, one a layer."""
 
-    def __init__(self, *kept: str):
-        self.kept = {kind: [] for kind in kept}
+    def __init__(self, *kinds: str):
+        self.kept = {kind: [] for kind in kinds}
 
     def begins(self, tokens: Tensor | None) -> None:
         super().begins(tokens)
-        for found in self.kept.values():
-            found.clear()
+        for tensors in self.kept.values():
+            tensors.clear()
 
-    def _keep(self, kind: str, found: Tensor) -> Tensor:
+    def _keep(self, kind: str, tensor: Tensor) -> Tensor:
         if kind in self.kept:
-            self.kept[kind].append(found)
-        return found
+            self.kept[kind].append(tensor)
+        return tensor
 
     def maps(self, layer: int, maps: Tensor, mask: Tensor | None) -> Tensor:
         return self._keep("maps", maps)
@@ -80,10 +80,12 @@ class Record(Edit):
 
 
 def seen(mask: Tensor | None, maps: Tensor) -> Tensor:
-    """Spread attention evenly over all that a query sees, in the shape of one head's `maps`
+    """Spread attention evenly over all tokens that a query sees, in the shape of one head's `maps`
     [examples, query, key]."""
-    flat = torch.zeros_like(maps[:, :1])
-    return (flat if mask is None else flat + mask[:, :1]).softmax(-1)[:, 0]
+    scores = torch.zeros_like(maps[:, :1])
+    if mask is not None:
+        scores = scores + mask[:, :1]
+    return scores.softmax(-1)[:, 0]
 
 
 _active: Edit | None = None
@@ -104,12 +106,13 @@ def editable(model: PreTrainedModel, family: Family | None = None) -> Iterator[N
     with ExitStack() as stack:
         if family.attention:
             for layer in layers_of(model):
-                _hook(stack, family, layer)
+                _add_hooks(stack, family, layer)
         else:
-            before = model.config._attn_implementation
+            implementation = model.config._attn_implementation
             model.set_attn_implementation(NAME)
-            stack.callback(model.set_attn_implementation, before)
-        stack.callback(model.register_forward_pre_hook(_begin, with_kwargs=True).remove)
+            stack.callback(model.set_attn_implementation, implementation)
+        hook = model.register_forward_pre_hook(_begin_pass, with_kwargs=True)
+        stack.callback(hook.remove)
         yield
 
 
@@ -128,13 +131,13 @@ def active(edit: Edit) -> Iterator[None]:
 
 
 def begin(tokens: Tensor | None) -> None:
-    """Tell the active edit that a pass begins, or that a single layer runs."""
+    """Start a pass, or the run of a single layer, of the active edit."""
     if _active is not None:
         _active.begins(tokens)
 
 
-def _begin(_, inputs: tuple, named: dict) -> None:
-    begin(named.get("attention_mask", inputs[1] if len(inputs) > 1 else None))
+def _begin_pass(_, args: tuple, kwargs: dict) -> None:
+    begin(kwargs.get("attention_mask", args[1] if len(args) > 1 else None))
 
 
 def attend(
@@ -156,19 +159,22 @@ def attend(
         )
     edit.layer += 1
     maps = None
-    if (context := edit.known(edit.layer)) is None:
-        shared = query.shape[1] // key.shape[1]
-        if shared > 1:
-            key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
-        scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-        maps = (
-            (scores if mask is None else scores + mask)
-            .softmax(-1, dtype=torch.float32)
-            .to(query.dtype)
-        )
+    context = edit.known(edit.layer)
+    if context is None:
+        queries_per_key = query.shape[1] // key.shape[1]
+        if queries_per_key > 1:
+            key = key.repeat_interleave(queries_per_key, 1)
+            value = value.repeat_interleave(queries_per_key, 1)
+        if scaling is None:
+            scaling = query.shape[-1] ** -0.5
+        scores = query @ key.mT * scaling
+        if mask is not None:
+            scores = scores + mask
+        maps = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
         maps = edit.maps(edit.layer, maps, mask)
         edit.values(edit.layer, value)
-        context = edit.context(edit.layer, F.dropout(maps, dropout, module.training) @ value)
+        context = F.dropout(maps, dropout, module.training) @ value
+        context = edit.context(edit.layer, context)
     return context.transpose(1, 2).contiguous(), maps
 
 
@@ -176,43 +182,44 @@ AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, eager_mask)
 
 
-def _hook(stack: ExitStack, family: Family, layer: nn.Module) -> None:
+def _add_hooks(stack: ExitStack, family: Family, layer: nn.Module) -> None:
+    """Let the active edit take part in a layer whose attention is no replaceable function. The
+    hooks are removed with the stack."""
     attention = layer.get_submodule(family.attention)
 
-    def by_head(states: Tensor) -> Tensor:
+    def split_heads(states: Tensor) -> Tensor:
         return states.unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
 
-    def count(*_) -> None:
+    def count_layer(*_) -> None:
         if _active is not None:
             _active.layer += 1
 
-    def values(_, __, found: Tensor) -> None:
+    def pass_values(_, __, values: Tensor) -> None:
         if _active is not None:
-            _active.values(_active.layer, by_head(found))
+            _active.values(_active.layer, split_heads(values))
 
-    def maps(_, __, found: Tensor) -> Tensor | None:
+    def replace_maps(_, __, maps: Tensor) -> Tensor | None:
         if _active is None:
             return None
         mask = None
         if _active.tokens is not None:
-            padding = _active.tokens[:, None, None] == 0
-            mask = torch.zeros_like(found[:, :1]).masked_fill(
-                padding, torch.finfo(found.dtype).min
-            )
-        return _active.maps(_active.layer, found, mask)
+            is_padding = _active.tokens[:, None, None] == 0
+            lowest = torch.finfo(maps.dtype).min
+            mask = torch.zeros_like(maps[:, :1]).masked_fill(is_padding, lowest)
+        return _active.maps(_active.layer, maps, mask)
 
-    def context(_, inputs: tuple) -> tuple | None:
+    def replace_context(_, args: tuple) -> tuple | None:
         if _active is None:
             return None
-        found = _active.known(_active.layer)
-        if found is None:
-            found = _active.context(_active.layer, by_head(inputs[0]))
-        return found.transpose(1, 2).flatten(2), *inputs[1:]
+        context = _active.known(_active.layer)
+        if context is None:
+            context = _active.context(_active.layer, split_heads(args[0]))
+        return context.transpose(1, 2).flatten(2), *args[1:]
 
     for hook in (
-        attention.register_forward_pre_hook(count),
-        layer.get_submodule(family.value).register_forward_hook(values),
-        attention.dropout.register_forward_hook(maps),
-        layer.get_submodule(family.out).register_forward_pre_hook(context),
+        attention.register_forward_pre_hook(count_layer),
+        layer.get_submodule(family.value).register_forward_hook(pass_values),
+        attention.dropout.register_forward_hook(replace_maps),
+        layer.get_submodule(family.out).register_forward_pre_hook(replace_context),
     ):
         stack.callback(hook.remove)

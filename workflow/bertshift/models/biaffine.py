@@ -16,12 +16,12 @@ class Biaffine(nn.Module):
     """Scores of arcs, d' W h + w' h, and of an arc's labels, d' W_r h + u_r' d + v_r' h + b_r; d
     dependent, h head.
 
-    Each d and h is a word's state through a layer of its own with LeakyReLU(0.1); dropout drops
-    the same features of all words of a sentence. The sizes are Dozat & Manning's for every width:
-    a head that grew with the encoder would take part in what is said about encoders. All weights
-    are drawn by Glorot & Bengio 2010; zeros, from which parsers with a higher learning rate start,
-    would hardly move at BERT's. Orthogonal layers would need a QR decomposition, whose last bits,
-    and so the digest of a run's start, differ between machines.
+    Four linear layers with LeakyReLU(0.1) compute d and h of arcs and of labels from the states of
+    words; dropout drops the same features of all words of a sentence. The sizes are Dozat &
+    Manning's for every width: a head that grew with the encoder would influence comparisons of
+    encoders. All weights are drawn by Glorot & Bengio 2010; zeros, from which parsers with a
+    higher learning rate start, would hardly move at BERT's. Orthogonal layers would need a QR
+    decomposition, whose last bits, and so the digest of a run's start, differ between machines.
     """
 
     def __init__(
@@ -35,9 +35,11 @@ class Biaffine(nn.Module):
     ):
         super().__init__()
         self.dropout = dropout
-        self.arc_dependent, self.arc_head = nn.Linear(width, arc), nn.Linear(width, arc)
-        self.label_dependent, self.label_head = nn.Linear(width, label), nn.Linear(width, label)
-        # The last row, and column, is what the other side scores on its own.
+        self.arc_dependent = nn.Linear(width, arc)
+        self.arc_head = nn.Linear(width, arc)
+        self.label_dependent = nn.Linear(width, label)
+        self.label_head = nn.Linear(width, label)
+        # The last row, and column, has the terms without d, and without h.
         self.arc_weight = nn.Parameter(torch.empty(arc + 1, arc))
         self.label_weight = nn.Parameter(torch.empty(labels, label + 1, label + 1))
         for name, parameter in self.named_parameters():
@@ -52,25 +54,26 @@ class Biaffine(nn.Module):
         """Score every word as the head of every other: states [sentences, words, width] ->
         [sentences, dependents, heads] float32.
 
-        What is not `real` [sentences, words] gets the lowest number there is as a head.
+        A word that is not `real` [sentences, words] gets the lowest number there is as a head.
         """
-        dependents = _and_one(self._features(self.arc_dependent, states))
-        heads = self._features(self.arc_head, states)
+        dependents = _append_one(self._compute_features(self.arc_dependent, states))
+        heads = self._compute_features(self.arc_head, states)
         scores = (dependents @ self.arc_weight @ heads.mT).float()
         return scores.masked_fill(~real[:, None], torch.finfo(scores.dtype).min)
 
     def label_scores(self, states: Tensor, heads: Tensor) -> Tensor:
         """Score the labels of each word's arc from the head that `heads` [sentences, words] gives
         it: [sentences, words, labels] float32."""
-        dependents = _and_one(self._features(self.label_dependent, states))
-        features = _and_one(self._features(self.label_head, states))
-        wanted = torch.einsum("bni,rij->bnrj", dependents, self.label_weight)
-        return (wanted @ _at(features, heads)[..., None]).squeeze(-1).float()
+        dependents = _append_one(self._compute_features(self.label_dependent, states))
+        features = _append_one(self._compute_features(self.label_head, states))
+        weighted = torch.einsum("bni,rij->bnrj", dependents, self.label_weight)
+        head_features = states_at(features, heads)
+        return (weighted @ head_features[..., None]).squeeze(-1).float()
 
-    def _features(self, layer: nn.Linear, states: Tensor) -> Tensor:
+    def _compute_features(self, layer: nn.Linear, states: Tensor) -> Tensor:
         features = F.leaky_relu(layer(states), 0.1)
-        kept = features.new_ones(len(features), 1, features.shape[-1])
-        return features * F.dropout(kept, self.dropout, self.training)
+        ones = features.new_ones(len(features), 1, features.shape[-1])
+        return features * F.dropout(ones, self.dropout, self.training)
 
 
 class DependencyParser(nn.Module):
@@ -95,15 +98,17 @@ class DependencyParser(nn.Module):
     def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
         """Compute the last layer's states [sentences, words, width] for the head to score.
 
-        `first` [sentences, words] says where each word begins. It is negative for padding. For the
-        root that every sentence has in front it is 0, the token in front of the text.
+        `first` [sentences, words] has the position of each word's first token. It is negative for
+        padding, and 0, the token before the text, for the root before every sentence.
         """
-        return _at(run(self.encoder, **inputs).last_hidden_state, first.clamp(min=0))
+        states = run(self.encoder, **inputs).last_hidden_state
+        return states_at(states, first.clamp(min=0))
 
 
-def _at(states: Tensor, places: Tensor) -> Tensor:
-    return states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
+def states_at(states: Tensor, positions: Tensor) -> Tensor:
+    width = states.shape[-1]
+    return states.gather(1, positions[..., None].expand(-1, -1, width))
 
 
-def _and_one(features: Tensor) -> Tensor:
+def _append_one(features: Tensor) -> Tensor:
     return F.pad(features, (0, 1), value=1.0)

@@ -1,7 +1,7 @@
 """Differences between families of transformers: where their layers, projections and norms are.
 
-One row a family. Imports neither torch nor transformers; what a row means for a model is in
-`family`.
+FAMILIES has one row a family. `family` applies a row to a model. This module imports neither torch
+nor transformers.
 """
 
 import re
@@ -13,21 +13,21 @@ ONE_TYPE = "one_token_type"
 
 @dataclass(frozen=True)
 class Family:
-    """The places of a family's parts, as paths of modules: `query` to `out` inside a layer, the
-    others inside the model.
+    """The paths of a family's modules: `query` to `out` inside a layer, the others inside the
+    model.
 
     `fused` is one projection for query, key and value; its rows are ordered by `order`.
-    `inputs_first`: weights are kept [in, out]. `shared` is what every layer reads, `after` what
-    reads the last layer; all else outside the layers belongs to the embeddings. `attention` is the
-    module whose `dropout` the maps pass through, in a family that takes no attention function.
-    `pooling` is what the published classifier does with the token that it reads: the model's own
-    pooler, or a dense layer with an activation and perhaps a norm; nothing in decoders. `causal`:
-    a token sees the tokens before it alone. `tuples`: a layer puts out its states as the first of
-    a tuple. `heads_apart`: no norm mixes the queries or keys of a layer's heads. `segments`: the
-    model reads which text a token is of, where it has more than one type of them; None if that is
-    not known. `positions_from_padding`: positions begin behind the number of the padding token;
-    `positions` is how many were counted in a model without a row. `without_layers`: a model that
-    has none runs, and is read again.
+    `inputs_first`: weights are stored [in, out]. Every layer reads `shared`; `after` reads the
+    last layer; everything else outside the layers belongs to the embeddings. The maps pass through
+    the `dropout` of `attention` in a family that takes no attention function. `pooling` is applied
+    by the published classifier to the token that it reads: the model's pooler, or a dense layer
+    with an activation and perhaps a norm; decoders have none. `causal`: a token sees only itself
+    and the tokens before it. `tuples`: a layer returns a tuple, whose first item is its states.
+    `heads_apart`: no norm mixes the queries or keys of a layer's heads. `segments`: the model
+    reads the segments of tokens, if it has more than one type of tokens; None if that is unknown.
+    `positions_from_padding`: positions begin after the number of the padding token; `positions`
+    were counted in a model without a row. `without_layers`: a model without layers can run, and be
+    saved and loaded.
     """
 
     layers: str
@@ -52,24 +52,30 @@ class Family:
 
     def group(self, name: str) -> str:
         """Name the part that a parameter of the bare model belongs to: "embeddings", the number of
-        a layer, "shared" by the layers, or the name of what comes after them."""
+        a layer, "shared" by the layers, or the name of a module after them."""
         if match := re.match(rf"{re.escape(self.layers)}\.(\d+)\.", name):
             return str(int(match[1]) + 1)
         if name.startswith(tuple(f"{part}." for part in self.shared)):
             return "shared"
-        return next((part for part in self.after if name.startswith(f"{part}.")), "embeddings")
+        for part in self.after:
+            if name.startswith(f"{part}."):
+                return part
+        return "embeddings"
 
 
-def _bert(pooling: str, **more) -> Family:
-    inside = {name: f"attention.self.{name}" for name in ("query", "key", "value")}
-    return Family("encoder.layer", "attention.output.dense", **inside, pooling=pooling, **more)
-
-
-_DEBERTA = {name: f"attention.self.{name}_proj" for name in ("query", "key", "value")}
+_BERT = Family(
+    "encoder.layer",
+    "attention.output.dense",
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    pooling="pooler",
+    segments=True,
+)
 FAMILIES = {
-    "bert": _bert("pooler", segments=True),
-    "electra": _bert("gelu", segments=True),
-    "roberta": _bert("tanh", segments=True, positions_from_padding=True),
+    "bert": _BERT,
+    "electra": replace(_BERT, pooling="gelu"),
+    "roberta": replace(_BERT, pooling="tanh", positions_from_padding=True),
     "distilbert": Family(
         "transformer.layer",
         "attention.out_lin",
@@ -90,7 +96,9 @@ FAMILIES = {
     "deberta-v2": Family(
         "encoder.layer",
         "attention.output.dense",
-        **_DEBERTA,
+        "attention.self.query_proj",
+        "attention.self.key_proj",
+        "attention.self.value_proj",
         attention="attention.self",
         pooling="gelu",
         tuples=True,

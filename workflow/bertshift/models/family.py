@@ -1,7 +1,10 @@
-"""The parts of a model, found by the row of its family, or by `explore` where `families` has
-none."""
+"""The parts of a model, found by the row of its family in `families`, or else by `explore`."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
@@ -10,10 +13,11 @@ from bertshift.models.families import FAMILIES, ONE_TYPE, Family
 
 
 def family_of(model: PreTrainedModel) -> Family:
-    """Find the row of the model's family, or what `explore` finds in the model, which then says it
-    itself, as a stand-in for a model does."""
-    if isinstance(said := getattr(model, "family", None), Family):
-        return said
+    """Return the row of the model's family, or the row that `explore` finds, which is stored in
+    `model.family`. A stand-in for a model may have this attribute from the start."""
+    family = getattr(model, "family", None)
+    if isinstance(family, Family):
+        return family
     if model.config.model_type in FAMILIES:
         return FAMILIES[model.config.model_type]
     from bertshift.models.explore import explore
@@ -23,12 +27,10 @@ def family_of(model: PreTrainedModel) -> Family:
 
 
 def layers_of(model: PreTrainedModel) -> list[nn.Module]:
-    """List the layers from the first to the last. ALBERT has fewer than it runs: one stands here
+    """List the layers from the first to the last. ALBERT has fewer than it runs: a layer is listed
     as often as it runs."""
-    layers, count = (
-        list(model.get_submodule(family_of(model).layers)),
-        model.config.num_hidden_layers,
-    )
+    layers = list(model.get_submodule(family_of(model).layers))
+    count = model.config.num_hidden_layers
     return [layers[number * len(layers) // count] for number in range(count)]
 
 
@@ -45,7 +47,7 @@ def own_layers(model: PreTrainedModel, what: str) -> list[nn.Module]:
 
 
 def matrix(projection: nn.Module) -> Tensor:
-    """Return the weights [out, in] of a projection; GPT-2 keeps them the other way round."""
+    """Return the weights [out, in] of a projection; GPT-2 stores them transposed."""
     return projection.weight.T if isinstance(projection, Conv1D) else projection.weight
 
 
@@ -65,7 +67,9 @@ def projections(
             f"{what} is not possible: which weights of a {kind} model belong to a head is not"
             " known."
         )
-    if key_heads(model) < heads_of(model):
+    # A model with fewer heads of keys than heads has this key in its configuration.
+    key_heads = getattr(model.config, "num_key_value_heads", None) or heads_of(model)
+    if key_heads < heads_of(model):
         raise UserError(
             f"{what} is not possible: in this {kind} model one head's keys and values serve others"
             " too."
@@ -75,21 +79,19 @@ def projections(
             f"{what} is not possible: a norm over all heads of this {kind} model would change the"
             " others too."
         )
-    found = {}
+    parameters = {}
     for number, name in enumerate(("query", "key", "value")):
         projection = module.get_submodule(getattr(family, name) or family.fused)
         if not family.fused:
-            place = head - 1
+            block = head - 1
         elif family.order == "head,qkv":
-            place = (head - 1) * 3 + number
+            block = (head - 1) * 3 + number
         else:  # all heads' queries, then all keys, then all values
-            place = number * heads_of(model) + head - 1
-        rows = slice(place * width, (place + 1) * width)
-        found[name] = (
-            matrix(projection)[rows],
-            None if projection.bias is None else projection.bias[rows],
-        )
-    return found
+            block = number * heads_of(model) + head - 1
+        rows = slice(block * width, (block + 1) * width)
+        bias = None if projection.bias is None else projection.bias[rows]
+        parameters[name] = (matrix(projection)[rows], bias)
+    return parameters
 
 
 def output_columns(model: PreTrainedModel, layer: int, head: int, what: str) -> Tensor:
@@ -108,12 +110,6 @@ def output_columns(model: PreTrainedModel, layer: int, head: int, what: str) -> 
 
 def heads_of(model: PreTrainedModel) -> int:
     return model.config.num_attention_heads
-
-
-def key_heads(model: PreTrainedModel) -> int:
-    """Count the heads with keys and values of their own; in a model with fewer of these than
-    heads, each serves several."""
-    return getattr(model.config, "num_key_value_heads", None) or heads_of(model)
 
 
 def head_width(model: PreTrainedModel) -> int:
@@ -135,31 +131,31 @@ def run(
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
 ):
-    """Run the model and return its output. Which text a token is of reaches only models that read
-    it; UserError for two texts where that is not known."""
-    family, more = family_of(model), {}
+    """Run the model and return its output. Only models that read them get `token_type_ids`.
+    UserError for two texts where it is not known whether the model reads them."""
+    family, options = family_of(model), {}
     if reads_segments(model):
-        more["token_type_ids"] = token_type_ids
+        options["token_type_ids"] = token_type_ids
     elif family.segments is None and token_type_ids is not None and token_type_ids.any():
         raise UserError(
             f"how a {model.config.model_type} model reads which text a token is of is not known,"
             " so it cannot read pairs; write single texts, or name another model."
         )
     if family.causal:
-        more["use_cache"] = False
-    return model(input_ids=input_ids, attention_mask=attention_mask, **more)
+        options["use_cache"] = False
+    return model(input_ids=input_ids, attention_mask=attention_mask, **options)
 
 
 def reads_segments(model: PreTrainedModel) -> bool:
-    """Tell whether the model reads which text a token is of: it has more than one type of tokens,
-    and its tokenizer gave them to it."""
+    """Return whether the model reads the segments of tokens: it has more than one type of tokens,
+    and its tokenizer writes them."""
     config = model.config
     types = 1 if getattr(config, ONE_TYPE, False) else getattr(config, "type_vocab_size", 2)
     return bool(family_of(model).segments) and types > 1
 
 
 def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:
-    """Raise UserError for a decoder, in which a word does not know the words behind it."""
+    """Raise UserError for a decoder, in which a word does not see the words after it."""
     if family_of(encoder).causal:
         raise UserError(
             f"{what} needs an encoder: in a {encoder.config.model_type} model a word has not read"
@@ -167,25 +163,35 @@ def needs_all_tokens(encoder: PreTrainedModel, what: str) -> None:
         )
 
 
+@contextmanager
+def removing(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
+    """Remove the hooks at the end of the block."""
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def groups(model: PreTrainedModel) -> dict[str, list[nn.Parameter]]:
     """Group the model's parameters by part, in the order of the model."""
-    found: dict[str, list[nn.Parameter]] = {}
+    parameters: dict[str, list[nn.Parameter]] = {}
     for name, weight in model.named_parameters():
-        found.setdefault(family_of(model).group(name), []).append(weight)
-    return found
+        parameters.setdefault(family_of(model).group(name), []).append(weight)
+    return parameters
 
 
 def word_vectors(model: PreTrainedModel) -> Tensor:
-    """Compute [vocabulary, width] what the model's words are before their places are added:
+    """Compute the vectors [vocabulary, width] of the model's words before positions are added:
     embeddings, normed and widened where the model does so."""
     vectors = model.get_input_embeddings().weight.detach()
-    inside = [
+    modules = [
         module
         for name, module in model.named_modules()
         if family_of(model).group(f"{name}.") == "embeddings"
     ]
     for kind in (nn.LayerNorm, nn.Linear):
-        for module in inside:
+        for module in modules:
             if isinstance(module, kind) and module.weight.shape[-1] == vectors.shape[-1]:
                 vectors = module(vectors)
                 break

@@ -12,9 +12,9 @@ def freeze(model: PreTrainedModel, through: int | Literal["E"]) -> None:
 
     So 8 leaves three of twelve layers free; "E" freezes the embeddings alone, -1 nothing. Frozen
     parameters get neither gradient nor weight decay; dropout inside them stays on, as it does when
-    the first BERT code filters the trained variables. The pooler, and what every layer reads, stay
-    free. Merchant et al. 2020, Figure 3. UserError for a layer that does not exist, or that runs
-    in the place of others too.
+    the first BERT code filters the trained variables. The pooler, and parameters that all layers
+    share, stay free. Merchant et al. 2020, Figure 3. UserError for a layer that does not exist, or
+    that runs several times.
     """
     number = -1 if through == "E" else int(through)
     last = model.config.num_hidden_layers - 1
@@ -22,11 +22,10 @@ def freeze(model: PreTrainedModel, through: int | Literal["E"]) -> None:
         raise UserError(
             f"freeze{through} is not possible: write 0 to {last} (layers count from 0 here) or E."
         )
-    if through != "E" and number < 0:
-        return
-    frozen = [] if through == "E" else own_layers(model, f"freeze{through}")[: number + 1]
-    for weight in (
-        *groups(model)["embeddings"],
-        *(weight for layer in frozen for weight in layer.parameters()),
-    ):
+    if through != "E":
+        if number < 0:
+            return
+        for layer in own_layers(model, f"freeze{through}")[: number + 1]:
+            layer.requires_grad_(False)
+    for weight in groups(model)["embeddings"]:
         weight.requires_grad_(False)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
-from bertshift.models.biaffine import DependencyParser
+from bertshift.models.biaffine import DependencyParser, states_at
 from bertshift.models.family import family_of, needs_all_tokens, run
 from bertshift.models.initialise import fill
 from bertshift.models.loading import WEIGHTS, load_encoder, read_weights
@@ -33,7 +33,7 @@ class LinearHead(nn.Module):
 
     @property
     def outputs(self) -> str:
-        """The head's output, in words; equal where one head can take another's place."""
+        """Describe the head's output; equal for heads that can replace each other."""
         return f"{self.head.out_features} outputs of width {self.head.in_features}"
 
     def states(self, **inputs: Tensor | None) -> Tensor:
@@ -59,21 +59,21 @@ class SequenceClassifier(LinearHead):
         self.dropout = nn.Dropout(dropout)
         family, width = family_of(encoder), encoder.config.hidden_size
         self.pooling, _, norm = family.pooling.partition("+")
-        self.token = (
-            "last" if family.causal else getattr(encoder.config, "classifier_pooling", "cls")
-        )
+        if family.causal:
+            self.token = "last"
+        else:
+            self.token = getattr(encoder.config, "classifier_pooling", "cls")
         if self.pooling in ACTIVATIONS:
-            self.head = nn.Sequential(
-                OrderedDict(
-                    dense=fresh_linear(width, width, seed_from(seed, "dense")),
-                    **{"norm": nn.LayerNorm(width)} if norm else {},
-                    out=self.head,
-                )
-            )
+            modules = OrderedDict(dense=fresh_linear(width, width, seed_from(seed, "dense")))
+            if norm:
+                modules["norm"] = nn.LayerNorm(width)
+            modules["out"] = self.head
+            self.head = nn.Sequential(modules)
 
     @classmethod
     def rebuilt(cls, encoder: PreTrainedModel, head: Mapping[str, Tensor]) -> Self:
-        return cls(encoder, outputs=len(head["out.weight" if "out.weight" in head else "weight"]))
+        weight = head["out.weight"] if "out.weight" in head else head["weight"]
+        return cls(encoder, outputs=len(weight))
 
     @property
     def outputs(self) -> str:
@@ -81,7 +81,7 @@ class SequenceClassifier(LinearHead):
         return f"{last.out_features} outputs of width {last.in_features}"
 
     def pooled(self, output, attention_mask: Tensor | None = None) -> Tensor:
-        """Pool the encoder's output into what the head reads, [examples, width]."""
+        """Pool the encoder's output into the head's input, [examples, width]."""
         if self.pooling == "pooler":
             return output.pooler_output
         states = output.last_hidden_state
@@ -89,24 +89,26 @@ class SequenceClassifier(LinearHead):
             return states[:, 0]
         if attention_mask is None:
             attention_mask = torch.ones(states.shape[:2], dtype=torch.long, device=states.device)
-        real = attention_mask.sum(1)
+        lengths = attention_mask.sum(1)
         if self.token == "mean":
-            return (states * attention_mask[..., None]).sum(1) / real[:, None]
-        return states[torch.arange(len(real), device=real.device), real - 1]
+            return (states * attention_mask[..., None]).sum(1) / lengths[:, None]
+        examples = torch.arange(len(lengths), device=lengths.device)
+        return states[examples, lengths - 1]
 
     def forward(self, **inputs: Tensor | None) -> Tensor:
         """Compute logits [examples, outputs] from token ids [examples, tokens]."""
-        return self.logits(self.pooled(run(self.encoder, **inputs), inputs.get("attention_mask")))
+        output = run(self.encoder, **inputs)
+        return self.logits(self.pooled(output, inputs.get("attention_mask")))
 
     def logits(self, pooled: Tensor) -> Tensor:
         """Compute logits [examples, outputs] from `pooled` [examples, width]."""
         if isinstance(self.head, nn.Linear):
             return self.head(self.dropout(pooled))
-        dense, *norm, out = self.head
-        hidden = ACTIVATIONS[self.pooling](dense(self.dropout(pooled)))
-        for one in norm:
-            hidden = one(hidden)
-        return out(self.dropout(hidden))
+        hidden = self.head.dense(self.dropout(pooled))
+        hidden = ACTIVATIONS[self.pooling](hidden)
+        if hasattr(self.head, "norm"):
+            hidden = self.head.norm(hidden)
+        return self.head.out(self.dropout(hidden))
 
 
 class SpanClassifier(LinearHead):
@@ -121,7 +123,8 @@ class SpanClassifier(LinearHead):
         lowest number there is, so that no probability depends on how far a batch happens to be
         padded."""
         logits = self.head(self.states(**inputs)).float()
-        if (mask := inputs.get("attention_mask")) is None:
+        mask = inputs.get("attention_mask")
+        if mask is None:
             return logits
         return logits.masked_fill(mask[..., None] == 0, torch.finfo(logits.dtype).min)
 
@@ -144,17 +147,14 @@ class TokenClassifier(LinearHead):
 
     @property
     def outputs(self) -> str:
-        return (
-            f"{len(self.labels)} labels ({', '.join(self.labels)}) of width"
-            f" {self.head.in_features}"
-        )
+        width = self.head.in_features
+        return f"{len(self.labels)} labels ({', '.join(self.labels)}) of width {width}"
 
     def forward(self, first: Tensor, **inputs: Tensor | None) -> Tensor:
-        """Compute logits [..., labels]; `first` [sentences, words] is where words begin, negative
-        for padding."""
-        states = self.states(**inputs)
-        places = first.clamp(min=0)[..., None].expand(-1, -1, states.shape[-1])
-        return self.head(self.dropout(states.gather(1, places)))
+        """Compute logits [..., labels]; `first` [sentences, words] has the position of each word's
+        first token, negative for padding."""
+        states = states_at(self.states(**inputs), first.clamp(min=0))
+        return self.head(self.dropout(states))
 
 
 HEADS = {
@@ -175,9 +175,11 @@ def load_task_model(folder: Path) -> nn.Module:
     """Load the fine-tuned model of `folder` with its head, in eval mode. UserError for an encoder
     without a task."""
     encoder = load_encoder(folder)
-    state = read_weights(Path(folder) / WEIGHTS)
+    weights = read_weights(Path(folder) / WEIGHTS)
     head = {
-        key.removeprefix("head."): value for key, value in state.items() if key.startswith("head.")
+        name.removeprefix("head."): tensor
+        for name, tensor in weights.items()
+        if name.startswith("head.")
     }
     kind = (encoder.config.architectures or [""])[0]
     if kind not in HEADS or not head:
@@ -191,8 +193,8 @@ def load_task_model(folder: Path) -> nn.Module:
 
 
 def take_head(model: nn.Module, folder: Path, task: str) -> None:
-    """Give `task`'s model the head of the fine-tuned model in `folder`; UserError if that one's
-    outputs are others."""
+    """Give the model of `task` the head of the fine-tuned model in `folder`. UserError if that
+    head has other outputs."""
     earlier = load_task_model(folder)
     if earlier.outputs != model.outputs:
         raise UserError(

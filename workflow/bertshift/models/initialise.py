@@ -1,5 +1,4 @@
-"""Drawing weights: each tensor from its own named seed, so that no draw depends on which others
-are made."""
+"""Drawing weights: each tensor from its own named seed, so that no draw depends on other draws."""
 
 from dataclasses import dataclass
 
@@ -19,15 +18,14 @@ class Normal:
 
     def draw_(self, tensor: Tensor, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
-        fresh = torch.empty(tensor.shape)
+        sample = torch.empty(tensor.shape)
+        low, high = -self.bound, self.bound
         if self.bound == float("inf"):
-            fresh.normal_(0, self.sigma, generator=generator)
+            sample.normal_(0, self.sigma, generator=generator)
         else:
-            nn.init.trunc_normal_(
-                fresh, 0, self.sigma, -self.bound, self.bound, generator=generator
-            )
+            nn.init.trunc_normal_(sample, 0, self.sigma, low, high, generator=generator)
         with torch.no_grad():
-            tensor.copy_(fresh)
+            tensor.copy_(sample)
 
 
 # Four readings of "truncated normal, 0.02" in BERT Goes to College: A its section 4.4 and the
@@ -53,8 +51,7 @@ def scheme_named(name: str) -> Normal:
 def fill(module: nn.Module, seed: int, normal: Normal = SCHEMES["A"]) -> None:
     """Draw every matrix inside `module` anew; norms become (1, 0), biases 0."""
     for name, part in module.named_modules():
-        own = dict(part.named_parameters(recurse=False))
-        for kind, weight in own.items():
+        for kind, weight in part.named_parameters(recurse=False):
             if weight.dim() > 1:
                 normal.draw_(weight, seed_from(seed, name))
             else:

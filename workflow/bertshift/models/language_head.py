@@ -1,5 +1,4 @@
-"""The head with which a checkpoint was pretrained, on hidden states of any encoder of its
-width."""
+"""The head of a checkpoint's pretraining, applied to hidden states of any encoder of its width."""
 
 from pathlib import Path
 
@@ -16,11 +15,9 @@ from bertshift.models.seal import check_seal
 
 
 class LanguageHead:
-    """transformers' own model for masked words or, for a decoder, next words, of which the head
-    alone runs.
+    """transformers' model for masked words or, for a decoder, next words, whose head alone runs.
 
-    The matrix that decodes is the checkpoint's too, also where it is that of the checkpoint's
-    embeddings.
+    The decoding matrix is the checkpoint's, also where it is tied to the checkpoint's embeddings.
     """
 
     def __init__(self, model: PreTrainedModel):
@@ -31,14 +28,14 @@ class LanguageHead:
         )
 
     def __call__(self, states: Tensor) -> Tensor:
-        """Compute logits [places, vocabulary] from the states [places, width] at the end of the
-        base model.
+        """Compute logits [positions, vocabulary] from the states [positions, width] at the end of
+        the base model.
 
-        UserError for a model whose head does not read what its base model puts out.
+        UserError for a model whose head does not read its base model's output.
         """
         self._states[:] = [states[None]]
-        places = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
-        logits = self.model(input_ids=places).logits[0]
+        ids = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
+        logits = self.model(input_ids=ids).logits[0]
         if self._states:
             raise UserError(
                 f"the head of a {self.model.config.model_type} model cannot be run alone; leave"
@@ -53,16 +50,15 @@ def load_language_model(folder: Path, encoder: PreTrainedModel) -> PreTrainedMod
     `encoder` is its bare model. UserError where transformers knows no such head for the family, or
     the weights have none.
     """
-    what, kind = (
-        ("next", AutoModelForCausalLM)
-        if family_of(encoder).causal
-        else ("masked", AutoModelForMaskedLM)
-    )
+    if family_of(encoder).causal:
+        predicted, kind = "next", AutoModelForCausalLM
+    else:
+        predicted, kind = "masked", AutoModelForMaskedLM
     config = load_config(folder)
     if type(config) not in kind._model_mapping:
         raise UserError(
-            f"{folder}: transformers has no head for {what} words of {config.model_type} models;"
-            " leave its models out of figures.beyond.forgetting."
+            f"{folder}: transformers has no head for {predicted} words of {config.model_type}"
+            " models; leave its models out of figures.beyond.forgetting."
         )
     check_seal(Path(folder) / WEIGHTS)
     model, report = quietly_read(kind, folder, config)

@@ -1,5 +1,4 @@
-"""A model's forward pass layer by layer: its hidden states, and single layers on inputs of one's
-own."""
+"""A model's forward pass layer by layer: its hidden states, and single layers on given inputs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,27 +9,29 @@ from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.models.attention import Edit, begin, editing
-from bertshift.models.family import family_of, layers_of, run
+from bertshift.models.family import family_of, layers_of, removing, run
 
 
 def read(
     model: PreTrainedModel, maps: bool = False, **inputs: Tensor | None
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Run a forward pass and keep its hidden states and, if asked, attention maps: what goes into
-    each layer and what the last one puts out, [layers + 1] of [examples, tokens, width], and
-    [layers] of [examples, heads, query, key].
+    """Run a forward pass and return its hidden states, [layers + 1] of [examples, tokens, width],
+    and with `maps` its attention maps, [layers] of [examples, heads, query, key].
 
-    The last states are those before a final norm, so that they compare with the others.
+    The states are the input of each layer and the output of the last one, before a final norm, so
+    that they are comparable.
     """
-    states: list[Tensor] = []
-    found: list[Tensor] = []
-    visit(
-        model,
-        lambda _, one: states.append(one),
-        (lambda _, one: found.append(one)) if maps else None,
-        **inputs,
-    )
-    return states, found
+    all_states: list[Tensor] = []
+    all_maps: list[Tensor] = []
+
+    def append_states(_, states: Tensor) -> None:
+        all_states.append(states)
+
+    def append_maps(_, maps: Tensor) -> None:
+        all_maps.append(maps)
+
+    visit(model, append_states, append_maps if maps else None, **inputs)
+    return all_states, all_maps
 
 
 Visitor = Callable[[int, Tensor], None]
@@ -39,34 +40,35 @@ Visitor = Callable[[int, Tensor], None]
 def visit(
     model: PreTrainedModel, states: Visitor, maps: Visitor | None = None, **inputs: Tensor | None
 ) -> None:
-    """Run a forward pass and hand on what `read` would keep, as soon as it is known. `states` gets
-    (layer, states) from the embeddings, which are layer 0, on; `maps` gets (layer, maps) from
-    layer 1 on."""
+    """Run a forward pass and call the visitors with the values that `read` returns, as soon as
+    they are computed. `states` gets (layer, states) from the embeddings, which are layer 0, on;
+    `maps` gets (layer, maps) from layer 1 on."""
     layers, number = layers_of(model), count()
-    last: list[Tensor] = []
+    last = None
 
-    def keep(_, __, found: Tensor | tuple) -> None:
-        last[:] = [first_of(found)]
+    def visit_input(_, args: tuple) -> None:
+        states(next(number), args[0])
 
-    hooks = [
-        layer.register_forward_pre_hook(lambda _, given: states(next(number), given[0]))
-        for layer in dict.fromkeys(layers)
-    ]
+    def keep_output(_, __, output: Tensor | tuple) -> None:
+        nonlocal last
+        last = first_of(output)
+
+    def keep_input(_, args: tuple) -> None:
+        nonlocal last
+        last = args[0]
+
+    hooks = [layer.register_forward_pre_hook(visit_input) for layer in dict.fromkeys(layers)]
     if layers:
-        hooks.append(layers[-1].register_forward_hook(keep))
+        hooks.append(layers[-1].register_forward_hook(keep_output))
     elif norms := norms_of(model):
-        hooks.append(norms[0].register_forward_pre_hook(lambda _, given: last.append(given[0])))
-    try:
-        with editing(model, _Shown(maps)):
-            output = run(model, **inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    states(len(layers), last[0] if last else output.last_hidden_state)
+        hooks.append(norms[0].register_forward_pre_hook(keep_input))
+    with removing(hooks), editing(model, _MapVisit(maps)):
+        output = run(model, **inputs)
+    states(len(layers), output.last_hidden_state if last is None else last)
 
 
-class _Shown(Edit):
-    """Shows each layer's maps to a visitor, if there is one."""
+class _MapVisit(Edit):
+    """Calls a visitor, if there is one, with each layer's maps."""
 
     def __init__(self, visitor: Visitor | None):
         self.visitor = visitor
@@ -78,7 +80,7 @@ class _Shown(Edit):
 
 
 def norms_of(model: PreTrainedModel) -> list[nn.Module]:
-    """Find what stands between the last layer and the model's last hidden states."""
+    """List the modules between the last layer and the model's last hidden states."""
     return [model.get_submodule(name) for name in family_of(model).after if name != "pooler"]
 
 
@@ -88,10 +90,10 @@ def first_of(output: Tensor | tuple) -> Tensor:
 
 
 class Layers:
-    """The layers of a model on one batch of inputs, to be run one by one: `first` goes into layer
-    1.
+    """The layers of a model on one batch of inputs, to be run one by one. `first` is the input of
+    layer 1.
 
-    What else a layer takes, such as masks and positions, is what the model gives it for these
+    Layers get the other arguments, such as masks and positions, that the model passes for these
     inputs.
     """
 
@@ -101,31 +103,31 @@ class Layers:
                 "single layers of a model with a convolution behind its first layer cannot be run;"
                 " name another model."
             )
-        self.model, self.modules, self.given = model, layers_of(model), []
+        self.model, self.modules = model, layers_of(model)
         self.tokens = inputs.get("attention_mask")
-        with _passed_through(model, self.given):
+        with _recording_calls(model) as calls:
             run(model, **inputs)
-        self.first: Tensor | None = self.given[0][0] if self.given else None
-        # For each layer, what it is called with beside the hidden states.
-        self.given = [(more, named) for _, more, named in self.given]
+        self.first: Tensor | None = calls[0][0] if calls else None
+        # The arguments of each layer after the hidden states: (args, kwargs).
+        self.arguments = [(args, kwargs) for _, args, kwargs in calls]
 
     @property
     def mask(self) -> Tensor | None:
-        """The term added to the logits of attention, in layers built as BERT's."""
-        more, named = self.given[0]
-        return named.get("attention_mask", more[0] if more else None)
+        """The term added to the logits of attention, in layers built like BERT's."""
+        args, kwargs = self.arguments[0]
+        return kwargs.get("attention_mask", args[0] if args else None)
 
     def __call__(self, number: int, hidden: Tensor) -> Tensor:
         """Run layer `number`, counted from 1, on `hidden` [examples, tokens, width]."""
         return self.through(self.modules[number - 1], number, hidden)
 
     def through(self, module: nn.Module, number: int, hidden: Tensor) -> Tensor:
-        """Run `module` as if it stood in the place of layer `number`."""
-        if not self.given:
+        """Run `module` in the place of layer `number`."""
+        if not self.arguments:
             raise ValueError("a model without layers")
-        more, named = self.given[number - 1]
+        args, kwargs = self.arguments[number - 1]
         begin(self.tokens)
-        return first_of(module(hidden, *more, **named))
+        return first_of(module(hidden, *args, **kwargs))
 
     def after(self, hidden: Tensor) -> Tensor:
         """Compute the model's last hidden states from those of the last layer: a final norm, if
@@ -144,19 +146,20 @@ class Layers:
 
 
 @contextmanager
-def _passed_through(model: PreTrainedModel, given: list) -> Iterator[None]:
-    """Make layers put out, inside the block, what goes into them; `given` gets all that each is
-    called with."""
+def _recording_calls(model: PreTrainedModel) -> Iterator[list[tuple]]:
+    """Make layers return their input inside the block, and list their calls: (hidden states, args,
+    kwargs)."""
     modules, tuples = dict.fromkeys(layers_of(model)), family_of(model).tuples
+    calls = []
 
-    def stub(hidden: Tensor, *more, **named):
-        given.append((hidden, more, named))
+    def stub(hidden: Tensor, *args, **kwargs):
+        calls.append((hidden, args, kwargs))
         return (hidden, None) if tuples else hidden
 
     for module in modules:
         module.forward = stub
     try:
-        yield
+        yield calls
     finally:
         for module in modules:
             del module.forward

@@ -1,4 +1,4 @@
-"""Checkpoints on disk: reading, writing, and taking over what others published.
+"""Checkpoints on disk: reading, writing, and importing published ones.
 
 A model folder holds config.json, model.safetensors, tokenizer.json and tokenizer_config.json.
 """
@@ -10,7 +10,6 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -76,10 +75,10 @@ MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 # Prefixes that DataParallel and torch.compile write in front of a model's own names.
 WRAPPED = re.compile(r"^(module\.|_orig_mod\.)+|(?<=\.)_orig_mod\.")
-# Keys of config.json that say how a model hands out what it computes: by name, and for all tokens
-# at a time.
-HANDED_OUT = {"return_dict": True, "chunk_size_feed_forward": 0}
-# Rows of an embedding that no entry of the vocabulary has, or a hundredth: sizes are rounded up.
+# Keys of config.json for the form of a model's output: by name, and for all tokens at once.
+OUTPUT_FORM = {"return_dict": True, "chunk_size_feed_forward": 0}
+# Embeddings may have so many rows without an entry of the vocabulary, or a hundredth of all rows:
+# sizes are rounded up.
 UNUSED = 512
 
 
@@ -88,7 +87,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
     project can read."""
     path = Path(folder) / "config.json"
     values = read_config(Path(folder))
-    # Early exports of BERT say no type; that their weights are BERT's is seen when they are read.
+    # Early exports of BERT have no type. Reading their weights shows whether they are BERT's.
     kind = values.get("model_type", "bert")
     if values.get("is_encoder_decoder"):
         raise UserError(
@@ -104,16 +103,16 @@ def load_config(folder: Path) -> PreTrainedConfig:
                 f"{path}: '{kind}' needs code from its repository, which is never run here; name"
                 " another model."
             )
-        near = get_close_matches(kind, CONFIG_MAPPING.keys(), n=1) or ["bert"]
-        raise UserError(f"{path}: transformers knows no model_type '{kind}'; nearest: {near[0]}.")
+        [nearest] = get_close_matches(kind, CONFIG_MAPPING.keys(), n=1) or ["bert"]
+        raise UserError(f"{path}: transformers knows no model_type '{kind}'; nearest: {nearest}.")
     if values.get("position_embedding_type", "absolute") != "absolute":
         raise UserError(
             f"{path}: position_embedding_type must be 'absolute', the only form that is supported."
         )
     try:
-        config = CONFIG_MAPPING[kind].from_dict(values | HANDED_OUT)
+        config = CONFIG_MAPPING[kind].from_dict(values | OUTPUT_FORM)
     except Exception as error:  # each family and kind of value has its own
-        raise _no_model(path, error) from error
+        raise _make_config_error(path, error) from error
     if type(config) not in MODEL_MAPPING:
         raise UserError(f"{path}: '{kind}' is no model of text alone; name another one.")
     return config
@@ -127,8 +126,9 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
     line in the log. UserError for weights that do not fit config.json.
     """
     folder, config = Path(folder), load_config(folder)
-    _complete(folder / WEIGHTS)
-    model, missing = _read_encoder(folder, config, folder / WEIGHTS)
+    weights = folder / WEIGHTS
+    _check_readable(weights)
+    model, missing = _read_encoder(folder, config, weights)
     if missing:
         log.warning("%s has no pooler; a new one is drawn from seed %d.", folder, seed)
         fill(model.pooler, seed_from(seed, "pooler"))
@@ -136,37 +136,42 @@ def load_encoder(folder: Path, seed: int = 0) -> PreTrainedModel:
 
 
 def _read_encoder(
-    folder: Path, config: PreTrainedConfig, weights: Path, **more
+    folder: Path, config: PreTrainedConfig, weights: Path, **options
 ) -> tuple[PreTrainedModel, set[str]]:
     """Read the model and name the weights that it lacks, which can only be a pooler's. UserError,
     which names `weights`, for any other misfit."""
     kind, family = MODEL_MAPPING[type(config)], FAMILIES.get(config.model_type)
     if "add_pooling_layer" in inspect.signature(kind.__init__).parameters:
-        more["add_pooling_layer"] = family is not None and family.pooling == "pooler"
-    attention = "sdpa" if kind._supports_sdpa else "eager"
-    more |= {"attn_implementation": attention, "ignore_mismatched_sizes": True}
-    model, report = quietly_read(AutoModel, folder, config, **more)
+        options["add_pooling_layer"] = family is not None and family.pooling == "pooler"
+    model, report = quietly_read(
+        AutoModel,
+        folder,
+        config,
+        attn_implementation="sdpa" if kind._supports_sdpa else "eager",
+        ignore_mismatched_sizes=True,
+        **options,
+    )
     missing = {name for name in report["missing_keys"] if not name.endswith("_ids")}
     _check_names(weights, model, missing, report)
     return model, missing
 
 
 def _check_encoder(folder: Path, config: PreTrainedConfig, weights: Path) -> None:
-    """Raise UserError where `config` and the user's `weights`, which `folder` holds, do not belong
-    together, or `check` says so."""
+    """Raise UserError where `config` and the user's `weights`, which are copied in `folder`, do
+    not belong together, or where `check` fails."""
     try:
         if is_accelerate_available():  # comes with the workflow's extra
-            # Without memory, so that no size is too large.
+            # On the device meta, which takes no memory, so no size is too large.
             _read_encoder(folder, config, weights, device_map="meta")
     except UserError:
         raise
     except Exception as error:  # each family and kind of value has its own
-        raise _no_model(weights.parent / "config.json", error) from error
+        raise _make_config_error(weights.parent / "config.json", error) from error
     model, _ = _read_encoder(folder, config, weights)
     check(model.eval(), weights.parent)
 
 
-def _no_model(path: Path, error: Exception) -> UserError:
+def _make_config_error(path: Path, error: Exception) -> UserError:
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return UserError(
         f"{path} describes no model ({reason}); take the config.json that was published with the"
@@ -175,10 +180,10 @@ def _no_model(path: Path, error: Exception) -> UserError:
 
 
 def quietly_read(
-    kind: type, folder: Path, config: PreTrainedConfig, **more
+    kind: type, folder: Path, config: PreTrainedConfig, **options
 ) -> tuple[PreTrainedModel, dict]:
-    """Read a model from `folder` by transformers' class `kind`, in float32, and its report of
-    names, about which transformers itself says nothing. torch's random state stays as it was."""
+    """Read a model from `folder` by transformers' class `kind`, in float32, and transformers'
+    report of names, which it does not log. torch's random state does not change."""
     level = logging.getLogger("transformers").level
     logging.getLogger("transformers").setLevel(logging.ERROR)
     disable_progress_bar()
@@ -192,7 +197,7 @@ def quietly_read(
                 local_files_only=True,
                 trust_remote_code=False,
                 output_loading_info=True,
-                **more,
+                **options,
             )
     finally:
         logging.getLogger("transformers").setLevel(level)
@@ -201,53 +206,43 @@ def quietly_read(
 def _check_names(
     path: Path, model: PreTrainedModel, missing: Iterable[str], report: Mapping
 ) -> None:
-    wrong = {
+    prefix = f"{model.base_model_prefix}."
+    unexpected = [name.removeprefix(prefix) for name in report["unexpected_keys"]]
+    mismatched = [name.removeprefix(prefix) for name, *_ in report["mismatched_keys"]]
+    faults = {
         "lacks": [name for name in missing if not name.startswith("pooler.")],
-        "has the unknown": [
-            name
-            for name in map(partial(_bare, model), report["unexpected_keys"])
-            if _inside(name, model)
-        ],
-        "has another shape than config.json for": [
-            _bare(model, name) for name, *_ in report["mismatched_keys"]
-        ],
+        "has the unknown": [name for name in unexpected if _is_in_encoder(name, model)],
+        "has another shape than config.json for": mismatched,
     }
-    for what, names in wrong.items():
+    for fault, names in faults.items():
         if names:
-            others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise UserError(
-                f"{path} {what} {min(names)}{others}; config.json and weights must belong"
-                " together."
+                f"{path} {fault} {min(names)}{rest}; config.json and weights must belong together."
             )
 
 
-def _bare(model: PreTrainedModel, name: str) -> str:
-    return name.removeprefix(f"{model.base_model_prefix}.")
-
-
-def _inside(name: str, model: PreTrainedModel) -> bool:
-    """Tell whether an unused tensor looks like a part of the encoder; heads are outside, a pooler
-    may be left out."""
-    parts = {part.split(".")[0] for part, _ in model.named_parameters()} - {"pooler"}
-    return name.split(".")[0] in parts and not name.endswith(
-        ("_ids", "inv_freq", "masked_bias", "attn.bias")
-    )
+def _is_in_encoder(name: str, model: PreTrainedModel) -> bool:
+    """Return whether an unused tensor looks like a part of the encoder. Heads are outside, and a
+    pooler may be left out."""
+    if name.endswith(("_ids", "inv_freq", "masked_bias", "attn.bias")):
+        return False
+    parts = {parameter.split(".")[0] for parameter, _ in model.named_parameters()}
+    return name.split(".")[0] in parts - {"pooler"}
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read the tensors of one file."""
     path = Path(path)
-    _complete(path)
+    _check_readable(path)
     return _read_pickle(path) if path.suffix == ".bin" else load_file(path)
 
 
-def _complete(path: Path) -> None:
+def _check_readable(path: Path) -> None:
+    """Raise UserError for a file that is missing, cannot be read, is incomplete or damaged."""
     try:
-        # Safetensors calls a file missing that it may not open.
-        with (
-            reading(path),
-            open(path, "rb"),
-        ):
+        # safetensors calls a file missing that it may not open.
+        with reading(path), open(path, "rb"):
             pass
     except FileNotFoundError:
         raise no_weights(path.parent) from None
@@ -263,13 +258,12 @@ def _complete(path: Path) -> None:
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
-    """Read a pickle of named tensors without running what else may be in it."""
+    """Read a pickle of named tensors without running any code in it."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        if not all(
-            isinstance(key, str) and isinstance(value, Tensor) for key, value in state.items()
-        ):
-            raise TypeError("not a mapping of names to tensors")
+        for name, value in state.items():
+            if not (isinstance(name, str) and isinstance(value, Tensor)):
+                raise TypeError("not a mapping of names to tensors")
     except Exception as error:
         raise UserError(
             f"{path} is broken or holds more than named tensors, which could run code; fetch it"
@@ -278,7 +272,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def _in_float32(path: Path, name: str, value: Tensor) -> Tensor:
+def _cast_to_float32(path: Path, name: str, value: Tensor) -> Tensor:
     """Cast weights to float32. UserError, with the tensor's name, for a quantised weight and for
     one that is not finite."""
     wide = value.float() if value.is_floating_point() else value
@@ -299,45 +293,43 @@ def _in_float32(path: Path, name: str, value: Tensor) -> Tensor:
 
 
 def rename_old(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Give tensors the names that transformers has for them today, without those of wrappers."""
-
-    def new(name: str) -> str:
+    """Rename tensors to transformers' present names, without the prefixes of wrappers."""
+    renamed = {}
+    for name, value in state.items():
         name = WRAPPED.sub("", name)
-        for old, now in OLD_NAMES.items():
-            name = name.replace(old, now)
-        return name
-
-    return {new(name): value for name, value in state.items()}
+        for old, new in OLD_NAMES.items():
+            name = name.replace(old, new)
+        renamed[name] = value
+    return renamed
 
 
 def save_model(folder: Path, model: nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Write a model folder; each file appears whole, and the weights last: where they are, the
-    rest is.
+    """Write a model folder. No file is ever incomplete, and the weights are written last: where
+    they exist, all files do.
 
     `model` is a model of transformers or a module with one under `.encoder`, whose tensors are
     written with the prefix that transformers gives them below a head.
     """
     folder = Path(folder)
-    encoder = getattr(model, "encoder", model) if not isinstance(model, PreTrainedModel) else model
+    encoder = model if isinstance(model, PreTrainedModel) else getattr(model, "encoder", model)
     head = {"architectures": [type(model).__name__], "labels": list(getattr(model, "labels", ()))}
     write_json(folder / "config.json", encoder.config.to_dict() | head)
     save_tokenizer(folder, tokenizer)
     state = model.state_dict()
     if encoder is not model:
-        state = {
-            re.sub(r"^encoder\.", f"{encoder.base_model_prefix}.", name): value
-            for name, value in state.items()
-        }
+        prefix = f"{encoder.base_model_prefix}."
+        state = {re.sub(r"^encoder\.", prefix, name): value for name, value in state.items()}
     save_weights(folder / WEIGHTS, state)
 
 
 def save_weights(path: Path, state: Mapping[str, Tensor]) -> None:
     """Write weights. Tied tensors are written once: under a name that no head has, or else the
     first in alphabetical order."""
-    names = sorted(state, key=lambda name: (bool(HEADS.search(name)), name), reverse=True)
-    unique = {
-        (state[name].data_ptr(), state[name].shape, state[name].stride()): name for name in names
-    }
+    names = sorted(state, key=lambda name: (bool(HEADS.search(name)), name))
+    unique: dict[tuple, str] = {}
+    for name in names:
+        value = state[name]
+        unique.setdefault((value.data_ptr(), value.shape, value.stride()), name)
     tensors = {name: state[name].detach().cpu().contiguous() for name in sorted(unique.values())}
     with atomic(path) as temporary:
         save_file(tensors, temporary, metadata={"format": "pt"} | OPEN)
@@ -347,11 +339,10 @@ def save_weights(path: Path, state: Mapping[str, Tensor]) -> None:
 def import_checkpoint(
     source_dir: Path, run_dir: Path, origin: Mapping | None = None, lowercase: bool | None = None
 ) -> None:
-    """Check a local checkpoint and write it as a model folder, with source.json saying where it
-    came from (`origin`).
+    """Check a local checkpoint and write it as a model folder, with its `origin` in source.json.
 
-    Weights are read from model.safetensors, from what its index names, or else from
-    pytorch_model.bin or what its index names, and written in float32; `lowercase` is as for
+    Weights are read from model.safetensors, from the files of its index, or else from
+    pytorch_model.bin or the files of its index, and written in float32; `lowercase` is as for
     `load_tokenizer`. UserError for a missing file, weights of another framework, a pickle with
     more than tensors, weights that are quantised, not finite or not config.json's, a model that
     `check` refuses, and a vocabulary that does not fit the embeddings.
@@ -364,35 +355,31 @@ def import_checkpoint(
     config = load_config(source_dir)
     tokenizer = load_tokenizer(source_dir, lowercase)
     _check_vocabulary(source_dir, tokenizer, config)
-    if getattr(config, "type_vocab_size", 0) > 1 and not _tells_texts_apart(tokenizer):
+    if getattr(config, "type_vocab_size", 0) > 1 and not _writes_segments(tokenizer):
         setattr(config, ONE_TYPE, True)
     family = FAMILIES.get(config.model_type)
     if config.pad_token_id is None and family is not None and family.positions_from_padding:
         config.pad_token_id = tokenizer.pad_token_id  # without it, such a model does not run
     weights = weights_of(source_dir)
-    state = rename_old(
-        {
-            name: _in_float32(part, name, value)
-            for part in parts_of(weights)
-            for name, value in read_weights(part).items()
-            if not name.endswith("_ids")
-        }
-    )
-    with tempfile.TemporaryDirectory(dir=_made(run_dir.parent)) as checked:
-        write_json(Path(checked) / "config.json", config.to_dict())
-        save_weights(Path(checked) / WEIGHTS, state)
+    state = {}
+    for part in parts_of(weights):
+        for name, value in read_weights(part).items():
+            if not name.endswith("_ids"):
+                state[name] = _cast_to_float32(part, name, value)
+    state = rename_old(state)
+    run_dir.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=run_dir.parent) as temporary:
+        checked = Path(temporary)
+        write_json(checked / "config.json", config.to_dict())
+        save_weights(checked / WEIGHTS, state)
         del state
-        _check_encoder(Path(checked), config, weights)
-        save_tokenizer(_made(run_dir), tokenizer)
-        said = {"family": config.model_type, "sha256": sha256(weights)}
-        write_source(run_dir, (origin or local_source(source_dir.name)) | said)
+        _check_encoder(checked, config, weights)
+        save_tokenizer(run_dir, tokenizer)
+        source = dict(origin or local_source(source_dir.name))
+        source |= {"family": config.model_type, "sha256": sha256(weights)}
+        write_source(run_dir, source)
         for name in ("config.json", WEIGHTS):
-            os.replace(Path(checked) / name, run_dir / name)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+            os.replace(checked / name, run_dir / name)
 
 
 def download_checkpoint(
@@ -404,28 +391,28 @@ def download_checkpoint(
 ) -> None:
     """Fetch one commit of a hub model (`fetch_checkpoint`) and import it (`import_checkpoint`).
 
-    revision: a commit, a branch or a tag; without it, the newest commit. Branch, tag and newest
-    are resolved once: where run_dir/source.json names the commit, it stays the same.
+    `revision` is a commit, a branch or a tag; without it, the newest commit. Branch, tag and
+    newest are resolved once: where run_dir/source.json names the commit, it stays the same.
     """
-    folder = fetch_checkpoint(
-        hub_id, recorded_commit(run_dir, hub_id, revision) or revision, cache
-    )
+    commit = recorded_commit(run_dir, hub_id, revision)
+    folder = fetch_checkpoint(hub_id, commit or revision, cache)
     import_checkpoint(folder, run_dir, hub_source(hub_id, folder.name, revision), lowercase)
 
 
 def fetch_checkpoint(hub_id: str, revision: str | None, cache: Path | None = None) -> Path:
-    """Fetch one commit of a hub model, a checkpoint or an adapter, through huggingface_hub: its
-    folder, whose name is the commit. revision: a commit, a branch or a tag; without it, the newest
-    commit.
+    """Fetch one commit of a hub model, a checkpoint or an adapter, through huggingface_hub, and
+    return its folder, whose name is the commit. `revision` is a commit, a branch or a tag; without
+    it, the newest commit.
 
     UserError if the hub does not answer with that model.
     """
     from huggingface_hub import snapshot_download
 
     def fetch(commit: str | None, *patterns: str) -> Path:
-        return Path(
-            snapshot_download(hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache)
+        folder = snapshot_download(
+            hub_id, revision=commit, allow_patterns=patterns, cache_dir=cache
         )
+        return Path(folder)
 
     def has(*names: str) -> bool:
         return any((folder / name).is_file() for name in names)
@@ -447,7 +434,7 @@ def fetch_checkpoint(hub_id: str, revision: str | None, cache: Path | None = Non
     return folder
 
 
-def _tells_texts_apart(tokenizer: PreTrainedTokenizerBase) -> bool:
+def _writes_segments(tokenizer: PreTrainedTokenizerBase) -> bool:
     return any(tokenizer("a", "a", return_token_type_ids=True)["token_type_ids"])
 
 
@@ -470,8 +457,7 @@ def _check_vocabulary(
 
 
 def check_shape(folder: Path, layers: int, heads: int) -> None:
-    """Raise UserError if a checkpoint has other layers or heads than the configuration says of
-    it."""
-    config = load_config(folder)  # which knows what each family calls them
-    real = {"layers": config.num_hidden_layers, "heads": config.num_attention_heads}
-    same_shape(folder, real, {"layers": layers, "heads": heads})
+    """Raise UserError if a checkpoint has other layers or heads than the configuration says."""
+    config = load_config(folder)  # families have different names for these sizes in config.json
+    actual = {"layers": config.num_hidden_layers, "heads": config.num_attention_heads}
+    same_shape(folder, actual, {"layers": layers, "heads": heads})

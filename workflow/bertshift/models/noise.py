@@ -20,8 +20,8 @@ def noise_like(change: np.ndarray, seed: int) -> np.ndarray:
     """Draw an array of the shape and L2 norm of `change`, in any direction with the same
     probability: float64.
 
-    The same seed gives the same array on every machine: the order of sums differs there, so the
-    ratio of the norms is rounded to float32 before an element depends on it. No change gives
+    The same seed gives the same array on every machine: their order of sums differs, so the ratio
+    of the norms is rounded to float32 before an element depends on it. A change of zeros gives
     zeros.
     """
     size = np.linalg.norm(change)
@@ -37,10 +37,11 @@ def add_noise(
 ) -> None:
     """Add to each weight of `model` noise `times` as large as the change from it to `changed`.
 
-    Both are encoders without heads, of one family. Layers that `changed` has lost are taken from
-    `model` too. What was drawn anew before fine-tuning is part of the change. Poolers and buffers
-    stay as they are; a tensor that several modules share has one draw, named by the first of them.
-    Sums are in float64, and the weights keep their type. UserError for models of other shapes.
+    Both are encoders without heads, of one family. Layers that `changed` has lost are removed from
+    `model` too. Weights that were drawn anew before fine-tuning count as changed. Poolers and
+    buffers stay as they are; a tensor that several modules share has one draw, named by the first
+    of them. Sums are in float64, and the weights keep their type. UserError for models of other
+    shapes.
     """
     layers = changed.config.num_hidden_layers
     if layers < model.config.num_hidden_layers:
@@ -54,10 +55,11 @@ def add_noise(
                 f"{name} is not a weight of both models in one shape; noise needs a model and its"
                 " own parent."
             )
-        before = _double(weight)
-        drawn = noise_like(_double(after[name]) - before, seed_from(seed, name))
-        weight.copy_(torch.from_numpy(before + times * drawn))
+        before = _to_double(weight)
+        change = _to_double(after[name]) - before
+        noise = noise_like(change, seed_from(seed, name))
+        weight.copy_(torch.from_numpy(before + times * noise))
 
 
-def _double(weight: torch.Tensor) -> np.ndarray:
+def _to_double(weight: torch.Tensor) -> np.ndarray:
     return weight.detach().double().cpu().numpy()

@@ -1,5 +1,5 @@
-"""Checkpoint folders as others publish them, checked by what their JSON files say, without a
-library of tensors."""
+"""Checkpoint folders as others publish them, checked by their JSON files, without a library of
+tensors."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 OTHER_FRAMEWORKS = {"tf_model*.h5": "from_tf", "flax_model*.msgpack": "from_flax"}
 GOOGLES = "*.ckpt.index"  # TensorFlow's own form, in which Google published BERT
-# The names that the families of `families` have for their sizes.
+# Names of the sizes in config.json, which differ between families.
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
 HEADS = ("num_attention_heads", "n_head", "n_heads")
 WIDTH = ("hidden_size", "n_embd", "dim")
@@ -32,8 +32,8 @@ def read_config(folder: Path) -> dict:
     try:
         values = read_object(path)
     except FileNotFoundError:
-        if googles := sorted(folder.glob(GOOGLES)):
-            raise UserError(_how_to_convert_googles(googles[0])) from None
+        if google_indexes := sorted(folder.glob(GOOGLES)):
+            raise UserError(_advise_google_conversion(google_indexes[0])) from None
         if is_adapter(folder):
             raise UserError(
                 f"{folder} holds an adapter alone; merge it into its base with PEFT, by"
@@ -51,44 +51,49 @@ def read_config(folder: Path) -> dict:
 
 
 def is_adapter(folder: Path) -> bool:
-    """Tell whether a folder holds an adapter of PEFT's, without the weights of a whole model."""
-    whole = any((folder / name).exists() for name in FORMS)
-    return (folder / ADAPTER).is_file() and not whole
+    """Return whether a folder holds an adapter of PEFT's, without the weights of a model."""
+    has_weights = any((folder / name).exists() for name in FORMS)
+    return (folder / ADAPTER).is_file() and not has_weights
 
 
-def same_shape(folder: Path, real: Mapping[str, int], said: Mapping[str, int]) -> None:
+def same_shape(folder: Path, actual: Mapping[str, int], configured: Mapping[str, int]) -> None:
     """Raise UserError for a checkpoint with other layers or heads than the configuration says;
-    `real` may lack one of them."""
-    if said | real != said:
-        real = said | real
+    `actual` may lack one of them."""
+    actual = {**configured, **actual}
+    if actual != configured:
+        layers, heads = actual["layers"], actual["heads"]
         raise UserError(
-            f"{folder} has {real['layers']} layers of {real['heads']} heads, the configuration"
-            f" says {said['layers']} of {said['heads']}; write layers: {real['layers']} and heads:"
-            f" {real['heads']} for it under bases."
+            f"{folder} has {layers} layers of {heads} heads, the configuration"
+            f" says {configured['layers']} of {configured['heads']}; write layers: {layers} and"
+            f" heads: {heads} for it under bases."
         )
 
 
-def check(folder: Path, said: Mapping[str, int]) -> None:
-    """Raise UserError for what keeps the checkpoint in `folder` from being read, as far as its
-    JSON files and names tell."""
+def check(folder: Path, configured: Mapping[str, int]) -> None:
+    """Raise UserError for a checkpoint in `folder` that cannot be read, as far as its JSON files
+    and names show."""
     values = read_config(folder)
     if values.get("model_type", "bert") in FAMILIES:
-        told = {"layers": _size(values, LAYERS)[1], "heads": _size(values, HEADS)[1]}
-        same_shape(folder, {key: size for key, size in told.items() if size is not None}, said)
+        actual = {}
+        for key, names in (("layers", LAYERS), ("heads", HEADS)):
+            _, size = _find_size(values, names)
+            if size is not None:
+                actual[key] = size
+        same_shape(folder, actual, configured)
     parts_of(weights_of(folder))
 
 
 def weights_of(folder: Path) -> Path:
     """Find a checkpoint's model.safetensors, else the index of its parts, else pytorch_model.bin
     or its index. UserError where there is none."""
-    found = [folder / name for name in FORMS if (folder / name).exists()]
-    if not found:
-        raise no_weights(folder)
-    return found[0]
+    for name in FORMS:
+        if (folder / name).exists():
+            return folder / name
+    raise no_weights(folder)
 
 
 def no_weights(folder: Path) -> UserError:
-    return UserError(f"{folder / WEIGHTS} is missing. {_how_to_convert(folder)}")
+    return UserError(f"{folder / WEIGHTS} is missing. {_advise_conversion(folder)}")
 
 
 def parts_of(weights: Path) -> list[Path]:
@@ -96,13 +101,14 @@ def parts_of(weights: Path) -> list[Path]:
     that is missing or in another folder."""
     if weights.name not in (INDEX, PICKLE_INDEX):
         return [weights]
-    tensors = read_object(weights).get("weight_map")
-    names = list(tensors.values()) if isinstance(tensors, dict) else []
+    weight_map = read_object(weights).get("weight_map")
+    names = list(weight_map.values()) if isinstance(weight_map, dict) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise UserError(
             f"{weights} has no weight_map from tensors to files; fetch or make it again."
         )
-    for name in sorted({*names}):
+    names = sorted(set(names))
+    for name in names:
         if Path(name).name != name:
             raise UserError(
                 f"{weights} names {name}, which is outside of its folder; write a file beside the"
@@ -112,23 +118,23 @@ def parts_of(weights: Path) -> list[Path]:
             raise UserError(
                 f"{weights} names {name}, which is missing; fetch it again, or the whole folder."
             )
-    return [weights.parent / name for name in sorted({*names})]
+    return [weights.parent / name for name in names]
 
 
-def _how_to_convert(folder: Path) -> str:
+def _advise_conversion(folder: Path) -> str:
     for pattern, option in OTHER_FRAMEWORKS.items():
-        if found := sorted(folder.glob(pattern)):
+        if files := sorted(folder.glob(pattern)):
             return (
-                f"{found[0].name} alone is not read; convert it once with transformers 4:"
+                f"{files[0].name} alone is not read; convert it once with transformers 4:"
                 f" AutoModelForPreTraining.from_pretrained({str(folder)!r},"
                 f" {option}=True).save_pretrained(...) writes {WEIGHTS}."
             )
-    if googles := sorted(folder.glob(GOOGLES)):
-        return _how_to_convert_googles(googles[0])
+    if google_indexes := sorted(folder.glob(GOOGLES)):
+        return _advise_google_conversion(google_indexes[0])
     return f"A checkpoint folder needs {CONFIG}, {WEIGHTS} or {PICKLE}, and a vocabulary."
 
 
-def _how_to_convert_googles(index: Path) -> str:
+def _advise_google_conversion(index: Path) -> str:
     checkpoint = index.with_suffix("")
     return (
         f"{checkpoint} is a TensorFlow checkpoint, which is not read; convert it once with"
@@ -138,19 +144,23 @@ def _how_to_convert_googles(index: Path) -> str:
     )
 
 
-def _size(values: Mapping, names: tuple[str, ...]) -> tuple[str, object]:
-    """Find a size in the configuration: (its name, the size), None if the file does not say it."""
-    return next(((name, values[name]) for name in names if name in values), (names[0], None))
+def _find_size(values: Mapping, names: tuple[str, ...]) -> tuple[str, object]:
+    """Find a size in the configuration: (its name, the size), the size None if it is absent."""
+    for name in names:
+        if name in values:
+            return name, values[name]
+    return names[0], None
 
 
 def _check_sizes(path: Path, values: Mapping) -> None:
-    sizes = dict(_size(values, names) for names in (LAYERS, HEADS, WIDTH))
-    for (name, size), least in zip(sizes.items(), (0, 1, 1)):
+    for names, least in ((LAYERS, 0), (HEADS, 1), (WIDTH, 1)):
+        name, size = _find_size(values, names)
         if name in values and (type(size) is not int or size < least):
             raise UserError(f"{path}: {name} is {size!r}; write a whole number from {least}.")
-    (heads, number), (wide, width) = list(sizes.items())[1:]
-    if number and width and width % number and "head_dim" not in values:
+    heads_name, heads = _find_size(values, HEADS)
+    width_name, width = _find_size(values, WIDTH)
+    if heads and width and width % heads and "head_dim" not in values:
         raise UserError(
-            f"{path}: {wide} {width} cannot be divided among {heads} {number}; write those of the"
-            " weights."
+            f"{path}: {width_name} {width} cannot be divided among {heads_name} {heads}; write"
+            " those of the weights."
         )

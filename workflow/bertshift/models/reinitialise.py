@@ -1,4 +1,4 @@
-"""Forgetting what was pretrained: everywhere, in the upper layers, or in one head."""
+"""Replacing pretrained weights by random ones: everywhere, in the upper layers, or in one head."""
 
 import torch
 from transformers import PreTrainedModel
@@ -40,9 +40,9 @@ def reinitialise_layers(
 
 def reinitialise_pooler(model: PreTrainedModel, scheme: str = "A", seed: int = 0) -> None:
     """Draw the pooler anew, as Zhang et al. 2021 do together with the upper layers; BERT Goes to
-    College does not say.
+    College does not say whether it does.
 
-    UserError for a model without one.
+    UserError for a model without a pooler.
     """
     if getattr(model, "pooler", None) is None:
         raise UserError(
@@ -64,10 +64,9 @@ def reinitialise_head(
     heads share weights.
     """
     normal = scheme_named(scheme)
-    _check(model, layer, head)
-    for name, (weight, bias) in projections(
-        model, layer, head, "re-initialising one head"
-    ).items():
+    _check_head(model, layer, head)
+    parameters = projections(model, layer, head, "re-initialising one head")
+    for name, (weight, bias) in parameters.items():
         normal.draw_(weight, seed_from(seed, "head", layer, head, name))
         if bias is not None:
             bias.zero_()
@@ -80,14 +79,14 @@ def reinitialise_head_output(
     """Draw the columns of the output projection that read this head; its bias, which all heads
     share, stays."""
     normal = scheme_named(scheme)
-    _check(model, layer, head)
+    _check_head(model, layer, head)
     what = "re-initialising one head's output"
     own_layers(model, what)
     columns = output_columns(model, layer, head, what)
     normal.draw_(columns, seed_from(seed, "head", layer, head, "output"))
 
 
-def _check(model: PreTrainedModel, layer: int, head: int) -> None:
+def _check_head(model: PreTrainedModel, layer: int, head: int) -> None:
     layers, heads = model.config.num_hidden_layers, heads_of(model)
     if not (1 <= layer <= layers and 1 <= head <= heads):
         raise UserError(

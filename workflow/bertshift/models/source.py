@@ -1,5 +1,5 @@
-"""source.json of a model folder: which checkpoint its weights began as. What is made from the
-folder carries it on."""
+"""source.json of a model folder: the checkpoint from which training of its weights began. Models
+that are made from the folder get a copy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +9,7 @@ from bertshift.files import read_json, write_json
 
 SOURCE = "source.json"
 BERT = "bert"
-# Families as their papers write them; a family that is not here keeps the name that transformers
-# gives it.
+# Families as their papers write them. Any other family keeps its name in transformers.
 NAMES = {
     "bert": "BERT",
     "roberta": "RoBERTa",
@@ -26,9 +25,10 @@ NAMES = {
 
 
 def hub_source(repository: str, commit: str, revision: str | None = None) -> dict:
-    """Describe a checkpoint from the hub. revision: what was asked for, the commit itself, a
-    branch or a tag that was resolved to it, or None for the newest."""
-    source, pinned = f"hub:{repository}@{commit}", revision == commit
+    """Describe a checkpoint from the hub. `revision` is the commit itself, a branch or a tag that
+    was resolved to it, or None for the newest."""
+    source = f"hub:{repository}@{commit}"
+    pinned = revision == commit
     if revision is None or pinned:
         return {"name": f"{repository}@{commit[:7]}", "source": source, "pinned": pinned}
     name = f"{repository}@{revision} ({commit[:7]})"
@@ -41,16 +41,20 @@ def local_source(name: str) -> dict:
 
 def names_apart(folders: Iterable[Path]) -> dict[Path, str]:
     """Find the shortest end of each folder's path that no other folder has."""
-    whole = {folder: folder.expanduser().absolute().parts for folder in folders}
-    return {
-        folder: str(Path(*_own_end(parts, {*whole.values()} - {parts})))
-        for folder, parts in whole.items()
-    }
+    paths = {folder: folder.expanduser().absolute() for folder in folders}
+    names = {}
+    for folder, path in paths.items():
+        rivals = {rival.parts for rival in paths.values()} - {path.parts}
+        names[folder] = str(Path(*_shortest_unique_end(path.parts, rivals)))
+    return names
 
 
-def _own_end(parts: tuple[str, ...], others: set[tuple[str, ...]]) -> tuple[str, ...]:
-    ends = (parts[-count:] for count in range(1, len(parts) + 1))
-    return next((end for end in ends if all(other[-len(end) :] != end for other in others)), parts)
+def _shortest_unique_end(parts: tuple[str, ...], rivals: set[tuple[str, ...]]) -> tuple[str, ...]:
+    for count in range(1, len(parts)):
+        end = parts[-count:]
+        if all(rival[-count:] != end for rival in rivals):
+            return end
+    return parts
 
 
 def pretrained_source(architecture: Mapping) -> dict:
@@ -71,76 +75,76 @@ def write_source(folder: str | Path, source: Mapping) -> None:
 
 
 def carry_source(start: str | Path, folder: str | Path) -> None:
-    """Record that what `folder` holds was made from the weights in `start`."""
+    """Record that the model in `folder` was made from the weights in `start`."""
     write_source(folder, read_json(Path(start) / SOURCE))
 
 
 def origins(
     checkpoints: Mapping[str, Mapping[str, str | Sequence[str]]],
 ) -> dict[str, dict[str, str]]:
-    """Tell by pretraining run what tables call the `checkpoint`, and its `family` (`model_type` of
-    transformers).
+    """Find for each pretraining run the name of its `checkpoint` in tables, and its `family`
+    (`model_type` of transformers).
 
-    {pretraining run: {"records": the source.json of its replicates, "label": the user's own name
-    of it, if any}}. The name of a checkpoint of another family than BERT's says so too. UserError
-    where the replicates began as different checkpoints.
+    `checkpoints` is {pretraining run: {"records": the source.json of its replicates, "label": the
+    user's name for it, if any}}. The name of a checkpoint that is not BERT's ends with its family.
+    UserError where the replicates began as different checkpoints.
     """
     return {
-        init: _origin(entry.get("label"), entry.get("records", ()))
+        init: _find_origin(entry.get("label"), entry.get("records", ()))
         for init, entry in checkpoints.items()
     }
 
 
-def _origin(label: str | None, records: Sequence[str]) -> dict[str, str]:
-    family = next((read_json(record).get("family", BERT) for record in records), BERT)
-    name = label or _name(records)
-    return {"checkpoint": name if family == BERT else f"{name}, family {family}", "family": family}
+def _find_origin(label: str | None, records: Sequence[str]) -> dict[str, str]:
+    family = read_json(records[0]).get("family", BERT) if records else BERT
+    name = label or _common_name(records)
+    if family != BERT:
+        name = f"{name}, family {family}"
+    return {"checkpoint": name, "family": family}
 
 
-def _name(records: Sequence[str]) -> str:
-    names = {read_json(record)["name"]: record for record in records}
-    if len(names) > 1:
-        (one, first), (other, second) = list(names.items())[:2]
+def _common_name(records: Sequence[str]) -> str:
+    record_by_name = {read_json(record)["name"]: record for record in records}
+    first, *rest = record_by_name
+    if rest:
+        second = rest[0]
         raise UserError(
-            f"{first} says {one}, {second} says {other}; delete the folder of the one that is not"
-            " meant, and call again."
+            f"{record_by_name[first]} says {first}, {record_by_name[second]} says {second}; delete"
+            " the folder of the one that is not meant, and call again."
         )
-    return next(iter(names))
+    return first
 
 
 def recorded_commit(folder: str | Path, repository: str, revision: str | None) -> str | None:
     """Read the commit of `repository` that `folder` holds, if `revision` means it: None, or the
     branch or tag that was resolved to it, or the commit itself. None if the folder holds another
     checkpoint or none."""
-    record = _read(folder)
-    found, commit = _hub_commit(record)
-    means_it = revision in (commit, record.get("revision"))
-    return commit if found == repository and means_it else None
+    source = _read_source(folder)
+    name, _, commit = source["source"].removeprefix("hub:").rpartition("@")
+    if name == repository and revision in (commit, source.get("revision")):
+        return commit
+    return None
 
 
 def as_asked_before(entry: Mapping, folder: str | Path) -> Mapping:
     """Return a `bases.<name>.checkpoints` entry as it was when `folder` was made, if it still
     means the same commit.
 
-    Whoever copies a resolved commit into the configuration changes nothing, so nothing must run
-    again.
+    Copying a resolved commit into the configuration changes no result, so no job may run again.
     """
-    commit = (
-        recorded_commit(folder, entry["hub"], entry.get("revision")) if "hub" in entry else None
-    )
+    if "hub" not in entry:
+        return entry
+    commit = recorded_commit(folder, entry["hub"], entry.get("revision"))
     if commit is None:
         return entry
-    record = _read(folder)
-    asked = commit if record.get("pinned", True) else record.get("revision")
-    rest = {key: value for key, value in entry.items() if key != "revision"}
-    return {**rest, "revision": asked} if asked else rest
+    source = _read_source(folder)
+    revision = commit if source.get("pinned", True) else source.get("revision")
+    earlier = {key: value for key, value in entry.items() if key != "revision"}
+    if revision:
+        earlier["revision"] = revision
+    return earlier
 
 
-def _read(folder: str | Path) -> dict:
+def _read_source(folder: str | Path) -> dict:
     path = Path(folder) / SOURCE
     return read_json(path) if path.is_file() else {"source": ""}
-
-
-def _hub_commit(source: Mapping) -> tuple[str, str]:
-    repository, _, commit = source["source"].removeprefix("hub:").rpartition("@")
-    return repository, commit

@@ -1,4 +1,4 @@
-"""Tokenizers of checkpoints: reading, writing, and the inputs that they make of texts."""
+"""Tokenizers of checkpoints: reading, writing, and making inputs of texts."""
 
 import json
 import re
@@ -40,11 +40,11 @@ BERTS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """The special tokens before one text and after it; before, between and after two; and all that
-    a text must not have.
+    """The special tokens before and after one text; before, between and after two; and all that a
+    text must not have.
 
-    `space` is what stands before a word that is cut on its own, so that it is cut as behind
-    another one: nothing where the tokenizer puts a space of its own before every text.
+    `space` is written before a word that is cut alone, so that it is cut as after another word. It
+    is empty where the tokenizer itself puts a space before every text.
     """
 
     one: tuple[tuple[int, ...], tuple[int, ...]]
@@ -57,34 +57,39 @@ _LAYOUTS: WeakKeyDictionary = WeakKeyDictionary()
 
 
 def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
-    """Find what the tokenizer puts around the text "a", and around a pair of them."""
+    """Find the special tokens that the tokenizer puts around the text "a", and around a pair of
+    such texts."""
     tokenizer = getattr(tokenizer, "wrapped", tokenizer)
     if tokenizer not in _LAYOUTS:
-        marked = {
+        special = set(tokenizer.all_special_ids)
+        special |= {
             number for number, token in tokenizer.added_tokens_decoder.items() if token.special
         }
-        ordinary = {tokenizer.unk_token_id, tokenizer.mask_token_id}
-        word, after, both = _cut(tokenizer, ["a", " a", "a a"])["input_ids"]
-        adds_its_own = both == word + word and both != word + after
+        special -= {tokenizer.unk_token_id, tokenizer.mask_token_id}
+        word, spaced_word, two_words = _cut_texts(tokenizer, ["a", " a", "a a"])["input_ids"]
+        adds_space = two_words == word + word and two_words != word + spaced_word
         _LAYOUTS[tokenizer] = Layout(
-            _around(tokenizer, "a"),
-            _around(tokenizer, "a", "a"),
-            frozenset({*tokenizer.all_special_ids, *marked} - ordinary),
-            "" if adds_its_own else " ",
+            _find_surrounding_tokens(tokenizer, "a"),
+            _find_surrounding_tokens(tokenizer, "a", "a"),
+            frozenset(special),
+            "" if adds_space else " ",
         )
     return _LAYOUTS[tokenizer]
 
 
-def _around(tokenizer: PreTrainedTokenizerBase, *texts: str) -> tuple[tuple[int, ...], ...]:
+def _find_surrounding_tokens(
+    tokenizer: PreTrainedTokenizerBase, *texts: str
+) -> tuple[tuple[int, ...], ...]:
+    """List the special tokens before, between and after the texts."""
     encoded = tokenizer(*texts)
-    found, read = [[]], None
+    groups, last_text = [[]], None
     for text, number in zip(encoded.sequence_ids(), encoded["input_ids"], strict=True):
         if text is None:
-            found[-1].append(number)
-        elif text != read:
-            found.append([])
-            read = text
-    return tuple(map(tuple, found))
+            groups[-1].append(number)
+        elif text != last_text:
+            groups.append([])
+            last_text = text
+    return tuple(map(tuple, groups))
 
 
 def special_tokens(tokenizer: PreTrainedTokenizerBase, pair: bool = False) -> int:
@@ -105,17 +110,19 @@ def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
 def join(
     tokenizer: PreTrainedTokenizerBase, first: Sequence[int], second: Sequence[int] | None = None
 ) -> tuple[list[int], list[int]]:
-    """Make the input of one text or of two, given their pieces: (ids, which text each is of),
-    special tokens included. Those between two texts are of the first. No input is empty: an
-    unknown token stands where nothing is left."""
+    """Make the input of one text or of two, given their pieces: (ids, the number of each id's
+    text), special tokens included. Those between two texts belong to the first. An input that
+    would be empty is one unknown token."""
     layout = layout_of(tokenizer)
     if second is None:
         before, after = layout.one
         ids = [*before, *first, *after] or [unknown_token(tokenizer)]
         return ids, [0] * len(ids)
     before, between, after = layout.two
-    left, right = [*before, *first, *between], [*second, *after]
-    return left + right, [0] * len(left) + [1] * len(right)
+    first = [*before, *first, *between]
+    second = [*second, *after]
+    segments = [0] * len(first) + [1] * len(second)
+    return first + second, segments
 
 
 def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
@@ -123,8 +130,8 @@ def pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[lis
     a text is cut like any other word."""
     if not texts:
         return []
-    cut = _cut(tokenizer, texts)
-    return [_ordinary(tokenizer, ids) for ids in cut["input_ids"]]
+    encoded = _cut_texts(tokenizer, texts)
+    return [_replace_special(tokenizer, ids) for ids in encoded["input_ids"]]
 
 
 def written_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> dict[str, int]:
@@ -135,36 +142,40 @@ def written_out(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> dic
     return {token: count for token, count in counts.items() if count}
 
 
-def _cut(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **more):
+def _cut_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], **options):
     return tokenizer(
         list(texts),
         add_special_tokens=False,
         return_attention_mask=False,
         verbose=False,
         split_special_tokens=True,
-        **more,
+        **options,
     )
 
 
 def spans(
     tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]
 ) -> list[list[tuple[int, int, int]]]:
-    """Cut each text into pieces, as `pieces` does, with the characters [first, end) that each
-    stands for, spaces around them left out. A piece of spaces alone stands for nothing, at the
-    beginning of what follows."""
+    """Cut each text into pieces, as `pieces` does, with the characters [first, end) of each,
+    without spaces around them. A piece of spaces alone has an empty span where the next character
+    begins."""
     if not texts:
         return []
-    cut = _cut(tokenizer, texts, return_offsets_mapping=True)
-    return [
-        [
-            (number, *_without_spaces(text, *span))
-            for number, span in zip(_ordinary(tokenizer, ids), offsets, strict=True)
-        ]
-        for text, ids, offsets in zip(texts, cut["input_ids"], cut["offset_mapping"], strict=True)
-    ]
+    encoded = _cut_texts(tokenizer, texts, return_offsets_mapping=True)
+    rows = zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True)
+    spans_of_texts = []
+    for text, ids, offsets in rows:
+        numbers = _replace_special(tokenizer, ids)
+        spans_of_texts.append(
+            [
+                (number, *_strip_span(text, *span))
+                for number, span in zip(numbers, offsets, strict=True)
+            ]
+        )
+    return spans_of_texts
 
 
-def _without_spaces(text: str, first: int, end: int) -> tuple[int, int]:
+def _strip_span(text: str, first: int, end: int) -> tuple[int, int]:
     while first < len(text) and text[first].isspace():
         first += 1
     while end > first and text[end - 1].isspace():
@@ -172,87 +183,92 @@ def _without_spaces(text: str, first: int, end: int) -> tuple[int, int]:
     return first, max(first, end)
 
 
-def _ordinary(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
-    """Put the unknown token in the place of special ones, which some vocabularies have among their
-    pieces."""
+def _replace_special(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
+    """Replace special tokens, which some vocabularies have among their pieces, by the unknown
+    token."""
     special, unknown = layout_of(tokenizer).special, unknown_token(tokenizer)
-    return ids if special.isdisjoint(ids) else [unknown if one in special else one for one in ids]
+    return [unknown if number in special else number for number in ids]
 
 
 def unknown_token(tokenizer: PreTrainedTokenizerBase) -> int:
     """Return the token for a word that cannot be cut: padding's in a vocabulary of bytes, which
-    knows every word."""
+    has every word."""
     return tokenizer.pad_token_id if tokenizer.unk_token_id is None else tokenizer.unk_token_id
 
 
 def word_pieces(
     tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]
 ) -> list[list[list[int]]]:
-    """Cut each word of each sentence into the ids of its pieces, never none. A word on its own is
-    cut as in a text, with the space before it.
+    """Cut each word of each sentence into the ids of its pieces, at least one. Words are cut as in
+    a text, with the space before them.
 
     A word of which the tokenizer leaves nothing (control and zero-width characters) is one unknown
-    token. Occurrences of a word share one list, so change none of them.
+    token. Occurrences of a word share one list, so do not change the lists.
     """
     space = layout_of(tokenizer).space
-    spelled = [
-        [space * (number > 0) + word for number, word in enumerate(sentence)]
+    spaced = [
+        [word if position == 0 else space + word for position, word in enumerate(sentence)]
         for sentence in sentences
     ]
-    words = list(dict.fromkeys(chain.from_iterable(spelled)))
-    cut = {
-        word: ids or [unknown_token(tokenizer)]
-        for word, ids in zip(words, pieces(tokenizer, words), strict=True)
+    words = list(dict.fromkeys(chain.from_iterable(spaced)))
+    unknown = [unknown_token(tokenizer)]
+    ids_of_words = {
+        word: ids or unknown for word, ids in zip(words, pieces(tokenizer, words), strict=True)
     }
-    return [[cut[word] for word in sentence] for sentence in spelled]
+    return [[ids_of_words[word] for word in sentence] for sentence in spaced]
 
 
 def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of `folder` as its tokenizer.json has it, without truncation or padding.
+    """Load the tokenizer in `folder`/tokenizer.json, without truncation or padding.
 
-    Where tokenizer_config.json says `do_lower_case`, that holds, as in transformers. Without
-    tokenizer.json it is the class that the folder names, or else BERT's; `lowercase` is for a
-    folder of BERT's that does not say whether its vocabulary is lowercased. A token that stands
-    around texts is cut like any word where a text has it written out; a mask and other special
-    tokens are whole. UserError if nothing says whether words are lowercased or the folder says the
-    opposite, and if the vocabulary is missing, cannot be used without its own code or needs a
-    package that is not installed.
+    `do_lower_case` of tokenizer_config.json has precedence, as in transformers. Without
+    tokenizer.json, load the class that the folder names, or else BERT's; `lowercase` is for a
+    folder of BERT's that does not say whether its vocabulary is lowercased. A special token that
+    the tokenizer puts around texts is cut like any word where a text has it written out; a mask
+    and other special tokens stay whole. UserError if nothing says whether words are lowercased or
+    the folder says the opposite, and if the vocabulary is missing, cannot be used without its own
+    code or needs a package that is not installed.
     """
     folder = Path(folder)
-    config = _read(folder / "tokenizer_config.json") or {}
-    named = _named(folder)
+    config_file = folder / "tokenizer_config.json"
+    config = read_object(config_file) if config_file.exists() else {}
+    named = _load_named_class(folder)
     fast = _read_fast(folder / "tokenizer.json")
     if fast is None:
-        fast = _without_file(folder, named, config, lowercase)
+        fast = _build_fast(folder, named, config, lowercase)
     else:
-        fast = _lowercased_as_said(fast, config)
+        fast = _apply_lowercase(fast, config)
         if fast.get("post_processor") is None and getattr(named, "is_fast", False):
-            around = json.loads(named.backend_tokenizer.to_str())["post_processor"]
-            fast = fast | {"post_processor": around}
-    roles = _roles(fast, config, named)
+            fast["post_processor"] = _serialise_tokenizer(named)["post_processor"]
+    roles = _find_roles(fast, config, named)
     try:
-        backend = Tokenizer.from_str(json.dumps(_whole_in_texts(fast, roles, config)))
-    except Exception as error:  # the one class of errors that tokenizers has
+        backend = Tokenizer.from_str(json.dumps(_unmark_whole_tokens(fast, roles, config)))
+    except Exception as error:  # the only class of errors that tokenizers has
         raise UserError(
             f"{folder}/tokenizer.json is no tokenizer ({error}); fetch or make it again."
         ) from error
     _check_lowercase(folder, backend, config, lowercase)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, split_special_tokens=True)
-    if inputs := config.get("model_input_names") or getattr(named, "model_input_names", None):
-        tokenizer.model_input_names = list(inputs)
+    input_names = config.get("model_input_names") or getattr(named, "model_input_names", None)
+    if input_names:
+        tokenizer.model_input_names = list(input_names)
     for role, token in roles.items():
         setattr(tokenizer, role, token)
-    if tokenizer.pad_token is None:  # which no mask shows
-        known = tokenizer.get_vocab()
-        tokenizer.pad_token = (
-            tokenizer.eos_token or tokenizer.unk_token or min(known, key=known.get)
-        )
+    if tokenizer.pad_token is None:  # masks hide padding, so any token serves
+        vocabulary = tokenizer.get_vocab()
+        first = min(vocabulary, key=vocabulary.get)
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or first
     return tokenizer
 
 
-def _named(folder: Path) -> PreTrainedTokenizerBase | None:
-    """Load the class that the folder names, which builds a pipeline of its own, whatever
-    tokenizer.json says."""
+def _serialise_tokenizer(tokenizer: PreTrainedTokenizerBase) -> dict:
+    """Return the contents of the tokenizer's tokenizer.json."""
+    return json.loads(tokenizer.backend_tokenizer.to_str())
+
+
+def _load_named_class(folder: Path) -> PreTrainedTokenizerBase | None:
+    """Load the class that the folder names. It builds its own pipeline, whatever tokenizer.json
+    says."""
     try:
         return AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
@@ -261,28 +277,29 @@ def _named(folder: Path) -> PreTrainedTokenizerBase | None:
         return None
 
 
-def _without_file(
+def _build_fast(
     folder: Path, named: PreTrainedTokenizerBase | None, config: Mapping, lowercase: bool | None
 ) -> dict:
-    """Make what tokenizer.json would hold."""
-    kind = "BertTokenizer" if named is None else type(named).__name__
-    if named is None and config.get("tokenizer_class"):
-        kind = config["tokenizer_class"].removesuffix("Fast")
+    """Build the contents of a missing tokenizer.json."""
+    if named is not None:
+        kind = type(named).__name__
+    else:
+        kind = (config.get("tokenizer_class") or "BertTokenizer").removesuffix("Fast")
     if kind == "BertTokenizer" and (folder / "vocab.txt").is_file():
-        return _wordpiece(folder, config, lowercase)
+        return _build_wordpiece(folder, config, lowercase)
     if named is None and kind == "BertTokenizer":
-        raise UserError(f"{folder}: {_missing(folder)}")
+        raise UserError(f"{folder}: {_describe_missing(folder)}")
     if named is None or not named.is_fast:
         raise UserError(
             f"{folder}: {kind} cuts words by code of its own, which cannot be used here; name a"
             " model that has a tokenizer.json."
         )
     if not named.get_vocab().keys() - set(named.all_special_tokens):
-        raise UserError(f"{folder}: {_missing(folder)}")
-    return json.loads(named.backend_tokenizer.to_str())
+        raise UserError(f"{folder}: {_describe_missing(folder)}")
+    return _serialise_tokenizer(named)
 
 
-def _missing(folder: Path) -> str:
+def _describe_missing(folder: Path) -> str:
     if list(folder.glob("*.model")):
         return (
             "a SentencePiece model alone needs the packages sentencepiece and protobuf; install"
@@ -293,86 +310,87 @@ def _missing(folder: Path) -> str:
     )
 
 
-def _read(path: Path) -> dict | None:
-    return read_object(path) if path.exists() else None
-
-
 def _read_fast(path: Path) -> dict | None:
-    """Read a fast tokenizer's file. UserError also for a token, or a number, that the vocabulary
-    has twice, of which a reader would take the last."""
+    """Read a fast tokenizer's file, if there is one. UserError also for a token, or a number, that
+    the vocabulary has twice, of which a reader would take the last."""
 
-    def once(pairs: list[tuple]) -> dict:
-        if len(found := dict(pairs)) < len(pairs):
-            raise _twice(path, (token for token, _ in pairs))
-        return found
+    def refuse_duplicates(pairs: list[tuple]) -> dict:
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
+            raise _make_repetition_error(path, (token for token, _ in pairs))
+        return mapping
 
     if not path.exists():
         return None
-    fast = read_object(path, object_pairs_hook=once)
+    fast = read_object(path, object_pairs_hook=refuse_duplicates)
     vocabulary = (fast.get("model") or {}).get("vocab")
-    tokens: dict[int, str] = {}
-    for token, number in vocabulary.items() if isinstance(vocabulary, dict) else ():
-        if (other := tokens.setdefault(number, token)) != token:
-            raise UserError(
-                f"{path} gives {other!r} and {token!r} one number, {number}; take the vocabulary"
-                " that was published with the weights."
-            )
+    if isinstance(vocabulary, dict):
+        tokens: dict[int, str] = {}
+        for token, number in vocabulary.items():
+            first = tokens.setdefault(number, token)
+            if first != token:
+                raise UserError(
+                    f"{path} gives {first!r} and {token!r} one number, {number}; take the"
+                    " vocabulary that was published with the weights."
+                )
     return fast
 
 
-def _twice(path: Path, tokens: Iterable[str]) -> UserError:
+def _make_repetition_error(path: Path, tokens: Iterable[str]) -> UserError:
     [(token, _)] = Counter(tokens).most_common(1)
     return UserError(
         f"{path} has {token!r} twice; take the vocabulary that was published with the weights."
     )
 
 
-def _roles(
+def _find_roles(
     fast: Mapping, config: Mapping, named: PreTrainedTokenizerBase | None
 ) -> dict[str, str]:
     """Find the token of each role: as tokenizer_config.json says, as the named class has it, or
     else BERT's."""
     model = fast.get("model") or {}
     vocabulary = model.get("vocab") or {}
-    known = {token["content"] for token in fast.get("added_tokens") or ()}
-    known |= (
-        set(vocabulary) if isinstance(vocabulary, Mapping) else {token for token, _ in vocabulary}
-    )
-    number = model.get("unk_id")
-    own = {"unk_token": model.get("unk_token") if number is None else vocabulary[number][0]}
-    classes = {role: getattr(named, role, None) for role in SPECIAL}
-    berts = BERTS if set(BERTS.values()) <= known else {}
+    tokens = {token["content"] for token in fast.get("added_tokens") or ()}
+    if isinstance(vocabulary, Mapping):
+        tokens.update(vocabulary)
+    else:  # pairs of a token and its score
+        tokens.update(token for token, _ in vocabulary)
+    unknown, number = model.get("unk_token"), model.get("unk_id")
+    if number is not None:
+        unknown, _ = vocabulary[number]
+    of_class = {role: getattr(named, role, None) for role in SPECIAL}
+    of_bert = BERTS if set(BERTS.values()) <= tokens else {}
     roles = {}
-    for source in (config, classes, own, berts):
+    for source in (config, of_class, {"unk_token": unknown}, of_bert):
         for role in SPECIAL:
             token = source.get(role)
-            token = token["content"] if isinstance(token, Mapping) else token
-            if role not in roles and token in known:
+            if isinstance(token, Mapping):
+                token = token["content"]
+            if role not in roles and token in tokens:
                 roles[role] = token
     return roles
 
 
-def _whole_in_texts(fast: Mapping, roles: Mapping[str, str], config: Mapping) -> dict:
-    """Mark as ordinary each special token that may stand in a text: the mask, and those without a
-    role that do not stand around texts either, as a marker of entities that a model has learnt.
-    Without tokenizer_config.json, roles are not known, so the mask alone."""
-    around = json.dumps(fast.get("post_processor"))
-    structural = {token for role, token in roles.items() if role != "mask_token"}
-
-    def cut(token: str) -> bool:
-        learnt = config and token not in structural and json.dumps(token) not in around
-        return token != roles.get("mask_token") and not learnt
-
-    added = [
-        token | {"special": token["special"] and cut(token["content"])}
-        for token in fast.get("added_tokens") or ()
-    ]
+def _unmark_whole_tokens(fast: Mapping, roles: Mapping[str, str], config: Mapping) -> dict:
+    """Mark as ordinary each special token that a text may have: the mask, and those without a role
+    that the tokenizer does not put around texts, such as a marker of entities that a model has
+    learnt. Without tokenizer_config.json, the roles are unknown, so this is the mask alone."""
+    mask = roles.get("mask_token")
+    structural = set(roles.values()) - {mask}
+    post_processor = json.dumps(fast.get("post_processor"))
+    added = []
+    for token in fast.get("added_tokens") or ():
+        content = token["content"]
+        is_structural = content in structural or json.dumps(content) in post_processor
+        is_whole = content == mask or (config and not is_structural)
+        added.append(token | {"special": token["special"] and not is_whole})
     return dict(fast) | {"added_tokens": added}
 
 
-def _wordpiece(folder: Path, config: Mapping, lowercase: bool | None) -> dict:
-    vocabulary, said = _read_vocabulary(folder / "vocab.txt"), config.get("do_lower_case")
-    if said is None and lowercase is None:
+def _build_wordpiece(folder: Path, config: Mapping, lowercase: bool | None) -> dict:
+    vocabulary = _read_vocabulary(folder / "vocab.txt")
+    configured = config.get("do_lower_case")
+    if configured is None and lowercase is None:
         raise UserError(
             f"Nothing in {folder} says whether its vocabulary is lowercased; write 'do_lower_case'"
             " (true or false) into its tokenizer_config.json, or 'lowercase' into the"
@@ -380,7 +398,7 @@ def _wordpiece(folder: Path, config: Mapping, lowercase: bool | None) -> dict:
         )
     tokenizer = BertTokenizer(
         vocab=vocabulary,
-        do_lower_case=lowercase if said is None else said,
+        do_lower_case=lowercase if configured is None else configured,
         strip_accents=config.get("strip_accents"),
         tokenize_chinese_chars=config.get("tokenize_chinese_chars", True),
     )
@@ -388,36 +406,38 @@ def _wordpiece(folder: Path, config: Mapping, lowercase: bool | None) -> dict:
         raise UserError(
             f"The vocabulary in {folder} lacks {', '.join(sorted(missing))}; BERT needs all five."
         )
-    return json.loads(tokenizer.backend_tokenizer.to_str())
+    return _serialise_tokenizer(tokenizer)
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
     tokens = re.split("\r\n|\r|\n", read_text(path).rstrip("\r\n"))
     if len(set(tokens)) < len(tokens):
-        raise _twice(path, tokens)
-    return {token: i for i, token in enumerate(tokens)}
+        raise _make_repetition_error(path, tokens)
+    return {token: number for number, token in enumerate(tokens)}
 
 
-def _lowercased_as_said(fast: Mapping, config: Mapping) -> dict:
-    said, normalizer = config.get("do_lower_case"), fast.get("normalizer") or {}
-    if said is None or normalizer.get("type") != "BertNormalizer":
+def _apply_lowercase(fast: Mapping, config: Mapping) -> dict:
+    """Let `do_lower_case` of tokenizer_config.json override the normaliser of tokenizer.json."""
+    lowercase, normalizer = config.get("do_lower_case"), fast.get("normalizer") or {}
+    if lowercase is None or normalizer.get("type") != "BertNormalizer":
         return dict(fast)
-    return dict(fast) | {"normalizer": normalizer | {"lowercase": said}}
+    return dict(fast) | {"normalizer": normalizer | {"lowercase": lowercase}}
 
 
 def _check_lowercase(
-    folder: Path, backend: Tokenizer, config: Mapping, asked: bool | None
+    folder: Path, backend: Tokenizer, config: Mapping, lowercase: bool | None
 ) -> None:
+    """Raise UserError where `lowercase`, of the checkpoint's entry, is not what the tokenizer
+    does."""
     normalizer = backend.normalizer
-    found = normalizer is not None and "A" not in normalizer.normalize_str("A")
-    if asked not in (None, found):
-        file = (
-            "tokenizer_config.json" if config.get("do_lower_case") is found else "tokenizer.json"
-        )
+    actual = normalizer is not None and "A" not in normalizer.normalize_str("A")
+    if lowercase not in (None, actual):
+        from_config = config.get("do_lower_case") is actual
+        file = "tokenizer_config.json" if from_config else "tokenizer.json"
         raise UserError(
-            f"{folder}/{file} says that the vocabulary is {'lowercased' if found else 'cased'},"
-            f" the checkpoint's entry under 'bases' says lowercase: {str(asked).lower()}; write"
-            f" lowercase: {str(found).lower()}, or leave it out."
+            f"{folder}/{file} says that the vocabulary is {'lowercased' if actual else 'cased'},"
+            f" the checkpoint's entry under 'bases' says lowercase: {str(lowercase).lower()};"
+            f" write lowercase: {str(actual).lower()}, or leave it out."
         )
 
 
@@ -426,11 +446,11 @@ def save_tokenizer(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "tokenizer.json", tokenizer.backend_tokenizer.to_str(pretty=True) + "\n")
-    names = {
-        key: getattr(tokenizer, key) for key in SPECIAL if getattr(tokenizer, key) is not None
-    }
-    said = {
+    config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": tokenizer.model_input_names,
     }
-    write_json(folder / "tokenizer_config.json", said | names)
+    for role in SPECIAL:
+        if (token := getattr(tokenizer, role)) is not None:
+            config[role] = token
+    write_json(folder / "tokenizer_config.json", config)

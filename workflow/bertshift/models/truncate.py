@@ -5,11 +5,11 @@ from bertshift.models.family import family_of, own_layers
 
 
 def keep_layers(model: PreTrainedModel, k: int) -> None:
-    """Keep the embeddings and the first `k` layers; what reads the last layer, such as a pooler,
-    now reads layer `k`.
+    """Keep the embeddings and the first `k` layers; the pooler or norm after the last layer then
+    reads layer `k`.
 
     k = 0 leaves the embeddings alone. Merchant et al. 2020, Figure 4. UserError for more layers
-    than there are, and for none where the model cannot do without.
+    than there are, and for none where the model does not run without layers.
     """
     layers = own_layers(model, f"keep{k}")
     if not 0 <= k <= len(layers):
@@ -22,8 +22,8 @@ def keep_layers(model: PreTrainedModel, k: int) -> None:
             f"keep0 is not possible for a {model.config.model_type} model; write 1 to"
             f" {len(layers)} layers."
         )
-    where, _, name = family_of(model).layers.rpartition(".")
-    parent = model.get_submodule(where)
+    path, _, name = family_of(model).layers.rpartition(".")
+    parent = model.get_submodule(path)
     setattr(parent, name, getattr(parent, name)[:k])
     model.config.num_hidden_layers = k
     if getattr(model.config, "layer_types", None):

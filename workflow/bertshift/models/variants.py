@@ -24,35 +24,34 @@ def apply_variants(
     seed: int,
     lora: Mapping[str, float] | None = None,
 ) -> None:
-    """Change `model` as the variants of its name say, in their order; draws depend on `seed`.
+    """Apply the variants of a model's name to `model`, in their order; draws depend on `seed`.
 
-    `lora`: alpha and dropout of adapters. Variants that concern the head or the optimiser (carry,
-    bertadam) leave the encoder alone.
+    `lora` has alpha and dropout of adapters. Variants that concern the head or the optimiser
+    (carry, bertadam) do not change the encoder.
     """
     for variant in variants:
         match variant.kind:
             case "random":
                 randomise(model, seed_from(seed, "random"))
             case "reinit":
-                how = _scheme(variant), seed_from(seed, "reinit")
-                reinitialise_layers(model, int(variant["layer"]), *how)
+                scheme, draw_seed = _get_scheme(variant), seed_from(seed, "reinit")
+                reinitialise_layers(model, int(variant["layer"]), scheme, draw_seed)
                 if variant["pooler"]:
-                    reinitialise_pooler(model, *how)
+                    reinitialise_pooler(model, scheme, draw_seed)
             case "reinit_head":
-                how = _scheme(variant), seed_from(seed, "reinit")
+                scheme, draw_seed = _get_scheme(variant), seed_from(seed, "reinit")
                 layer, head = int(variant["layer"]), int(variant["head"])
-                reinitialise_head(model, layer, head, *how)
+                reinitialise_head(model, layer, head, scheme, draw_seed)
                 if variant["output"]:
-                    reinitialise_head_output(model, layer, head, *how)
+                    reinitialise_head_output(model, layer, head, scheme, draw_seed)
             case "freeze":
                 freeze(model, variant["through"])
             case "keep":
                 keep_layers(model, int(variant["layers"]))
             case "lora":
-                add_adapters(
-                    model, int(variant["rank"]), seed=seed_from(seed, "lora"), **(lora or {})
-                )
+                rank, draw_seed = int(variant["rank"]), seed_from(seed, "lora")
+                add_adapters(model, rank, seed=draw_seed, **(lora or {}))
 
 
-def _scheme(variant: Variant) -> str:
+def _get_scheme(variant: Variant) -> str:
     return variant["scheme"].upper() or "A"

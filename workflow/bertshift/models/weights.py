@@ -21,7 +21,7 @@ MATRICES = ("query", "key", "value", "output")
 @dataclass(frozen=True)
 class Folder:
     """An open model folder: the configuration, the family's row, the file of weights, and `names`,
-    the file's names of the bare model's weights by the family's."""
+    which maps the family's names of the bare model's weights to the file's."""
 
     path: Path
     config: dict
@@ -58,26 +58,40 @@ def opened(folder: Path, instead: str) -> Iterator[Folder]:
     check_seal(folder / "model.safetensors")
     with safe_open(folder / "model.safetensors", framework="numpy") as file:
         names = list(file.keys())
-        first = next(
-            (name for name in names if re.search(rf"(^|\.){re.escape(family.layers)}\.0\.", name)),
-            "",
-        )
-        prefix = first[: first.find(f"{family.layers}.0.")] if first else ""
-        bare = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
-        yield Folder(folder, config, family, file, bare)
+        prefix = _find_prefix(names, f"{family.layers}.0.")
+        bare_names = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
+        yield Folder(folder, config, family, file, bare_names)
+
+
+def _find_prefix(names: list[str], first_layer: str) -> str:
+    """Find the text before the name of the first layer; empty if no name has one."""
+    for name in names:
+        if match := re.match(rf"(|.*?\.){re.escape(first_layer)}", name):
+            return match[1]
+    return ""
 
 
 def norms(folder: Path) -> list[float]:
     """Measure the L2 norms of all weights of the embeddings, then of each layer. UserError as
     `opened` and `Folder.read`."""
-    found: dict[str, float] = {"embeddings": 0.0}
+    embeddings = 0.0
+    layers: dict[int, float] = {}
     with opened(folder, "leave results/steps out for it") as model:
         for name in model.names:
             group = model.family.group(name)
-            if (group.isdecimal() or group == "embeddings") and not name.endswith("_ids"):
-                found[group] = found.get(group, 0.0) + float(np.sum(model.read(name) ** 2))
-    layers = sorted((group for group in found if group != "embeddings"), key=int)
-    return [found[group] ** 0.5 for group in ("embeddings", *layers)]
+            if name.endswith("_ids"):
+                continue
+            if group == "embeddings":
+                embeddings += _sum_squares(model, name)
+            elif group.isdecimal():
+                layer = int(group)
+                layers[layer] = layers.get(layer, 0.0) + _sum_squares(model, name)
+    squares = [embeddings, *(layers[layer] for layer in sorted(layers))]
+    return [square**0.5 for square in squares]
+
+
+def _sum_squares(model: Folder, name: str) -> float:
+    return float(np.sum(model.read(name) ** 2))
 
 
 def projection(model: Folder, layer: int, matrix: str) -> np.ndarray:
@@ -89,6 +103,7 @@ def projection(model: Folder, layer: int, matrix: str) -> np.ndarray:
         weights = weights.T
     if matrix == "output" or not family.fused:
         return weights
-    heads = 1 if family.order == "qkv,head" else model.config["num_attention_heads"]
-    parts = weights.reshape(heads, 3, -1, weights.shape[1])
-    return parts[:, MATRICES.index(matrix)].reshape(-1, weights.shape[1])
+    blocks = 1 if family.order == "qkv,head" else model.config["num_attention_heads"]
+    inputs = weights.shape[1]
+    parts = weights.reshape(blocks, 3, -1, inputs)
+    return parts[:, MATRICES.index(matrix)].reshape(-1, inputs)

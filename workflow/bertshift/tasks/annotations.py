@@ -25,53 +25,63 @@ def annotate(rows: Sequence[Mapping], tagger: Path, parser: Path) -> list[dict]:
     are parsed one by one. `tagger` and `parser` are folders of fine-tuned models. UserError where
     one holds something else.
     """
-    known = {text: _unread(text) for row in rows for text in _texts(row).values()}
-    parts = [
-        (one, slice(*bounds)) for one in known.values() for bounds in sentence_bounds(one["words"])
-    ]
-    sentences = [{key: one[key][part] for key in ("words", *UNKNOWN)} for one, part in parts]
-    tags = _predicted(tagger, TokenClassifier, Tagging, sentences)
-    parses = _predicted(parser, DependencyParser, DependencyParsing, sentences)
-    for (one, part), upos, parse in zip(parts, tags, parses, strict=True):
-        heads, deprels = zip(*parse.arcs, strict=True)
-        heads = [head + part.start if head > 0 else head for head in heads]
-        one["upos"][part], one["heads"][part], one["deprels"][part] = upos, heads, deprels
-    return [
-        {"id": row["id"]} | {key: known[text] for key, text in _texts(row).items()} for row in rows
-    ]
+    analyses = {}
+    for row in rows:
+        for text in _list_texts(row).values():
+            analyses[text] = _split_words(text)
+    parts, sentences = [], []
+    for analysis in analyses.values():
+        for bounds in sentence_bounds(analysis["words"]):
+            words = slice(*bounds)
+            parts.append((analysis, words))
+            sentences.append({key: analysis[key][words] for key in ("words", *UNKNOWN)})
+    tags = _predict(tagger, TokenClassifier, Tagging, sentences)
+    parses = _predict(parser, DependencyParser, DependencyParsing, sentences)
+    for (analysis, words), upos, parse in zip(parts, tags, parses, strict=True):
+        analysis["upos"][words] = upos
+        analysis["heads"][words] = [
+            head + words.start if head > 0 else head for head, _ in parse.arcs
+        ]
+        analysis["deprels"][words] = [label for _, label in parse.arcs]
+    annotated = []
+    for row in rows:
+        of_texts = {key: analyses[text] for key, text in _list_texts(row).items()}
+        annotated.append({"id": row["id"], **of_texts})
+    return annotated
 
 
 def describe(folders: Iterable[Path], scores: Iterable[Mapping]) -> str:
     """Name annotators and dev scores: `upos init1_seed1 (accuracy 0.953), dep init1_seed1 (las_ud
     0.871)`."""
-    return ", ".join(
-        f"{folder.parent.name} {folder.name} ({each['metric']}"
-        f" {each['scores'][each['metric']]:.3f})"
-        for folder, each in zip(folders, scores, strict=True)
-    )
+    descriptions = []
+    for folder, record in zip(folders, scores, strict=True):
+        metric = record["metric"]
+        score = record["scores"][metric]
+        descriptions.append(f"{folder.parent.name} {folder.name} ({metric} {score:.3f})")
+    return ", ".join(descriptions)
 
 
-def _texts(row: Mapping) -> dict[str, str]:
+def _list_texts(row: Mapping) -> dict[str, str]:
     return {part: row[part] for part in TEXTS if row.get(part) is not None}
 
 
-def _unread(text: str) -> dict:
-    """Cut a text into words of which nothing else is known yet."""
+def _split_words(text: str) -> dict:
+    """Split a text into words, whose tags and heads are still unknown."""
     spans = word_spans(text)
-    places = {
+    return {
         "start": [start for start, _ in spans],
         "end": [end for _, end in spans],
-        "words": [text[slice(*span)] for span in spans],
+        "words": [text[start:end] for start, end in spans],
+        **{key: [value] * len(spans) for key, value in UNKNOWN.items()},
     }
-    return places | {key: [value] * len(spans) for key, value in UNKNOWN.items()}
 
 
-def _predicted(folder: Path, kind: type, task: type, sentences: Sequence[dict]) -> list:
+def _predict(folder: Path, kind: type, task: type, sentences: Sequence[dict]) -> list:
     model = load_task_model(folder).to(best_device())
     if not isinstance(model, kind):
         raise UserError(
             f"{folder} is a {type(model).__name__}, not a {kind.__name__}; under 'annotators' name"
             " a task of kind tags for tags and one of kind dependencies for trees."
         )
-    applied = task(str(folder), "annotations", (), longest_input(model.encoder), model.labels)
-    return applied.predict(model, sentences, load_tokenizer(folder))
+    annotator = task(str(folder), "annotations", (), longest_input(model.encoder), model.labels)
+    return annotator.predict(model, sentences, load_tokenizer(folder))

@@ -28,21 +28,21 @@ def length_bucketed(
     """Group the indices of `lengths` into batches of examples about equally long, in random order.
 
     A random draw of `pool` batches is sorted by length (ties in random order) and cut; every index
-    occurs once. Data that fit one pool are sorted whole. Only one batch can be smaller than
+    occurs once. Data that fit one pool are sorted as one. Only one batch can be smaller than
     `batch_size`.
     """
     lengths = np.asarray(lengths)
     order = generator.permutation(len(lengths))
+    pool_size = pool * batch_size
     batches = []
-    for start in range(0, len(order), pool * batch_size):
-        members = order[start : start + pool * batch_size]
+    for pool_start in range(0, len(order), pool_size):
+        members = order[pool_start : pool_start + pool_size]
         members = members[np.argsort(lengths[members], kind="stable")]
-        # Cut from the shortest up: the incomplete batch falls on the longest examples, whose
-        # lengths are sparsest.
-        batches += [
-            members[i : i + batch_size].tolist() for i in range(0, len(members), batch_size)
-        ]
-    return [batches[i] for i in generator.permutation(len(batches))]
+        # Cut from the shortest up: the incomplete batch gets the longest examples, whose lengths
+        # are sparsest.
+        for start in range(0, len(members), batch_size):
+            batches.append(members[start : start + batch_size].tolist())
+    return [batches[index] for index in generator.permutation(len(batches))]
 
 
 def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
@@ -52,30 +52,37 @@ def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
     attention_mask is None where nothing is padded, because attention runs on its fastest kernels
     without a mask.
     """
-    longest = max(map(len, encoded))
-    gaps = [longest - len(example) for example in encoded]
-    if not any(gaps):
-        return {
-            "input_ids": torch.tensor([example.input_ids for example in encoded]),
-            "token_type_ids": torch.tensor([example.token_type_ids for example in encoded]),
-            "attention_mask": None,
-        }
-    pairs = list(zip(encoded, gaps, strict=True))
+    longest = max(len(example) for example in encoded)
+    input_ids, token_type_ids, mask = [], [], []
+    for example in encoded:
+        length = len(example)
+        padding = longest - length
+        input_ids.append(example.input_ids + [pad_id] * padding)
+        token_type_ids.append(example.token_type_ids + [0] * padding)
+        mask.append([1] * length + [0] * padding)
+    is_padded = any(len(example) < longest for example in encoded)
     return {
-        "input_ids": torch.tensor([example.input_ids + [pad_id] * gap for example, gap in pairs]),
-        "token_type_ids": torch.tensor(
-            [example.token_type_ids + [0] * gap for example, gap in pairs]
-        ),
-        "attention_mask": torch.tensor([[1] * (longest - gap) + [0] * gap for gap in gaps]),
+        "input_ids": torch.tensor(input_ids),
+        "token_type_ids": torch.tensor(token_type_ids),
+        "attention_mask": torch.tensor(mask) if is_padded else None,
     }
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, whole: Tensor | None = None) -> Tensor:
+def cross_entropy(logits: Tensor, targets: Tensor, all_targets: Tensor | None = None) -> Tensor:
     """Average the cross-entropy over the targets that are not IGNORED.
 
-    If `targets` are a part of `whole`, divide the sum by the number of targets in `whole` that are
-    not IGNORED. So the parts add up to the mean.
+    If `targets` are a part of `all_targets`, divide the sum by the number of all targets that are
+    not IGNORED. So the values of the parts add up to the mean.
     """
-    if whole is None:
+    if all_targets is None:
         return F.cross_entropy(logits, targets)
-    return F.cross_entropy(logits, targets, reduction="sum") / (whole != IGNORED).sum().item()
+    total = F.cross_entropy(logits, targets, reduction="sum")
+    return total / (all_targets != IGNORED).sum().item()
+
+
+def scale_to_batch(loss: Tensor, targets: Tensor, full_batch: dict | None) -> Tensor:
+    """Scale the mean loss of a part of `full_batch`, if there is one, so that the values of the
+    parts add up to the mean."""
+    if full_batch is None:
+        return loss
+    return loss * (len(targets) / len(full_batch["targets"]))

@@ -1,10 +1,10 @@
 """Dependency parsing as Merchant et al. 2020 fine-tune for it: given words, without tags."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, chain, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +16,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from bertshift.data import conllu
 from bertshift.errors import UserError
 from bertshift.models.biaffine import DependencyParser
-from bertshift.models.tokenizer import join, layout_of, word_pieces
 from bertshift.tasks import scores
 from bertshift.tasks.batching import IGNORED, Encoded, cross_entropy, pad
 from bertshift.tasks.inference import evaluated
 from bertshift.tasks.spanning_tree import best_tree
+from bertshift.tasks.words import encode_words, flatten, warn_of_unknown
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +32,9 @@ METRICS = (
     "label_accuracy_gold_heads",
     "las_wordpiece",
 )
+CHAINS = ("previous", "next")
 NONE = IGNORED
-UNREAD = (-1, "_")  # said of a word that the encoder did not see
+UNREAD = (-1, "_")  # head and label of a word that the encoder did not read
 
 
 class Parse(NamedTuple):
@@ -49,9 +50,9 @@ class Parse(NamedTuple):
 class DependencyParsing:
     """Rows are sentences of a treebank: id, words, upos, heads (from 1; 0 is the root), deprels.
 
-    [CLS] stands for the root, a word's first piece for the word. A sentence of more than
-    `max_length` pieces is not trained on, and read up to the last word that fits. `labels` are the
-    relations of the training split, sorted.
+    The root is represented by [CLS], a word by its first piece. A sentence of more than
+    `max_length` pieces is left out of training, and parsed up to the last word that fits. `labels`
+    are the relations of the training split, sorted.
     """
 
     name: str
@@ -61,7 +62,7 @@ class DependencyParsing:
     labels: tuple[str, ...]
 
     def __post_init__(self):
-        scores.pick(self.metrics, dict.fromkeys(METRICS), self.name)
+        scores.check_metrics(self.metrics, METRICS, self.name)
 
     def model(self, encoder: PreTrainedModel, seed: int) -> DependencyParser:
         return DependencyParser(encoder, self.labels, seed)
@@ -72,17 +73,8 @@ class DependencyParsing:
         for split, members in rows.items():
             for row in members:
                 conllu.check(row, f"{self.dataset}, split {split}, {row['id']}")
-            labels = _flat(row["deprels"] for row in members)
-            if unknown := set(labels).difference(self.labels):
-                log.warning(
-                    "%s: %d of %d words of split %s have relations that split train lacks (%s);"
-                    " none is ever predicted.",
-                    self.dataset,
-                    sum(label in unknown for label in labels),
-                    len(labels),
-                    split,
-                    ", ".join(sorted(unknown)),
-                )
+            labels = flatten(row["deprels"] for row in members)
+            warn_of_unknown(labels, self.labels, "relations", self.dataset, split)
 
     def encode(
         self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
@@ -90,33 +82,30 @@ class DependencyParsing:
         """Make inputs, and count each word's pieces.
 
         The target is a (first token, head, label) for the root and every word that is read; NONE
-        for the root's head, for one that is not read, and for a label that is not known.
+        for the root's head and label, for a head that is not read, and for an unknown label.
         """
-        number = {label: i for i, label in enumerate(self.labels)}
+        number = {label: index for index, label in enumerate(self.labels)}
         examples, counts = [], []
-        for row, pieces in zip(
-            rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True
-        ):
-            counts.append([len(ids) for ids in pieces])
-            before, after = map(len, layout_of(tokenizer).one)
-            starts = list(accumulate(counts[-1], initial=before))
-            read = sum(end <= self.max_length - after for end in starts[1:])
-            target = [
-                (start, head if head <= read else NONE, number.get(label, NONE))
-                for start, head, label in zip(starts[:read], row["heads"], row["deprels"])
-            ]
-            inputs = join(tokenizer, _flat(pieces[:read]))
-            examples.append(Encoded(*inputs, [(0, NONE, NONE), *target]))
+        sentences = encode_words(rows, tokenizer, self.max_length)
+        for row, sentence in zip(rows, sentences, strict=True):
+            read = len(sentence.starts)
+            heads = [head if head <= read else NONE for head in row["heads"]]
+            labels = [number.get(label, NONE) for label in row["deprels"]]
+            target = [(0, NONE, NONE), *zip(sentence.starts, heads, labels)]
+            examples.append(Encoded(sentence.input_ids, sentence.token_type_ids, target))
+            counts.append(sentence.pieces)
         return examples, counts
 
     def training_examples(
         self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> list[Encoded]:
-        examples, counts = self.encode(rows, tokenizer)
-        whole = [
-            e for e, words in zip(examples, counts, strict=True) if len(e.target) == len(words) + 1
+        examples, _ = self.encode(rows, tokenizer)
+        complete = [
+            example
+            for example, row in zip(examples, rows, strict=True)
+            if not _count_unread(example, row)
         ]
-        if lost := len(rows) - len(whole):
+        if lost := len(rows) - len(complete):
             log.warning(
                 "%s: %d of %d sentences have more than %d pieces and are left out of training.",
                 self.dataset,
@@ -124,25 +113,25 @@ class DependencyParsing:
                 len(rows),
                 self.max_length,
             )
-        if not whole:
+        if not complete:
             raise UserError(
                 f"tasks.{self.name}: no sentence of {self.dataset} has at most max_length"
                 f" {self.max_length} pieces; write a larger max_length."
             )
-        return whole
+        return complete
 
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
         """Pad examples; `targets` are [sentences, longest, 3] as in `encode`, NONE throughout for
         padding."""
         targets = [torch.tensor(example.target) for example in examples]
-        return pad(examples, pad_id) | {
-            "targets": pad_sequence(targets, batch_first=True, padding_value=NONE)
-        }
+        batch = pad(examples, pad_id)
+        batch["targets"] = pad_sequence(targets, batch_first=True, padding_value=NONE)
+        return batch
 
     @staticmethod
     def loss(
-        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+        model: nn.Module, batch: dict[str, Tensor | None], full_batch: dict | None = None
     ) -> Tensor:
         """Add the cross-entropies of the heads and of the labels under the gold heads, each
         averaged over words."""
@@ -151,10 +140,12 @@ class DependencyParsing:
         states = model(**inputs, first=first)
         arc_scores = model.head.arc_scores(states, first >= 0)
         label_scores = model.head.label_scores(states, heads.clamp(min=0))
-        _, all_heads, all_labels = (None,) * 3 if whole is None else whole["targets"].unbind(-1)
-        return cross_entropy(arc_scores.mT, heads, all_heads) + cross_entropy(
-            label_scores.mT, labels, all_labels
-        )
+        all_heads = all_labels = None
+        if full_batch is not None:
+            _, all_heads, all_labels = full_batch["targets"].unbind(-1)
+        arc_loss = cross_entropy(arc_scores.mT, heads, all_heads)
+        label_loss = cross_entropy(label_scores.mT, labels, all_labels)
+        return arc_loss + label_loss
 
     def predict(
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
@@ -165,9 +156,7 @@ class DependencyParsing:
         Words beyond `max_length` get UNREAD, which is wrong, and are counted in the log.
         """
         examples, counts = self.encode(rows, tokenizer)
-        unread = [
-            len(words) + 1 - len(e.target) for e, words in zip(examples, counts, strict=True)
-        ]
+        unread = [_count_unread(example, row) for example, row in zip(examples, rows, strict=True)]
         if any(unread):
             log.warning(
                 "%s: %d words of %d sentences lie beyond %d pieces and count as wrong.",
@@ -176,79 +165,80 @@ class DependencyParsing:
                 np.count_nonzero(unread),
                 self.max_length,
             )
-        names = [*self.labels, UNREAD[1]]
         parses: list[Parse | None] = [None] * len(rows)
         collate = partial(self.collate, pad_id=tokenizer.pad_token_id)
         for batch, best in evaluated(model, examples, collate, partial(best_parses, model)):
-            for i, *found in zip(batch, *best, strict=True):
-                words = slice(1, len(examples[i].target))
-                heads, labels, under_gold = (
-                    np.pad(values[words], (0, unread[i]), constant_values=-1).tolist()
-                    for values in found
+            for index, heads, labels, under_gold in zip(batch, *best, strict=True):
+                words = slice(1, len(examples[index].target))
+                arcs = list(
+                    zip(heads[words].tolist(), self._name_labels(labels[words]), strict=True)
                 )
-                arcs = [(head, names[label]) for head, label in zip(heads, labels, strict=True)]
-                parses[i] = Parse(arcs, [names[label] for label in under_gold], counts[i])
+                arcs += [UNREAD] * unread[index]
+                names = self._name_labels(under_gold[words])
+                names += [UNREAD[1]] * unread[index]
+                parses[index] = Parse(arcs, names, counts[index])
         return parses
 
-    def score(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, float]:
-        """Score parses by shares of words, punctuation included and subtypes of relations
-        ("obl:tmod") ignored, if nothing else is said.
+    def _name_labels(self, labels: np.ndarray) -> list[str]:
+        """Name relations by number; -1 is that of an unread word."""
+        return [UNREAD[1] if label == -1 else self.labels[label] for label in labels]
 
-        las_ud: head and relation are right. las_full: the subtype too. las_nopunct: las_ud of
-        words whose upos is not PUNCT. uas: the head is right. label_accuracy_gold_heads: the
-        relation with its subtype, under the right head. las_wordpiece: las_ud of word pieces, of
-        which all but a word's first are right wherever the word was read.
+    def score(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, float]:
+        """Score parses by shares of correct words, with punctuation and without subtypes of
+        relations ("obl:tmod"), except where the metric says otherwise.
+
+        las_ud: head and relation are correct. las_full: the subtype too. las_nopunct: las_ud of
+        words whose upos is not PUNCT. uas: the head is correct. label_accuracy_gold_heads: the
+        relation with its subtype, under the gold head. las_wordpiece: las_ud of word pieces, where
+        all pieces of a read word but its first count as correct.
         """
-        said = _flat(parse.arcs for parse in parses)
-        right = scores.attachment(_flat(map(_gold, rows)), said)
-        spoken = np.array(_flat(row["upos"] for row in rows)) != "PUNCT"
-        read = np.array([arc != UNREAD for arc in said])
-        pieces = np.array(_flat(parse.pieces for parse in parses))
-        found = {name: values.mean() for name, values in right.items()} | {
-            "las_nopunct": right["las_ud"].sum(where=spoken) / max(1, spoken.sum()),
-            "label_accuracy_gold_heads": scores.accuracy(
-                _flat(row["deprels"] for row in rows), _flat(parse.under_gold for parse in parses)
-            ),
-            "las_wordpiece": (right["las_ud"] + read * (pieces - 1)).sum() / pieces.sum(),
-        }
-        return {name: float(found[name]) for name in self.metrics}
+        gold = flatten(_list_gold_arcs(row) for row in rows)
+        predicted = flatten(parse.arcs for parse in parses)
+        correct = scores.attachment(gold, predicted)
+        values = {name: is_correct.mean() for name, is_correct in correct.items()}
+        las_ud = correct["las_ud"]
+        is_word = np.array(flatten(row["upos"] for row in rows)) != "PUNCT"
+        values["las_nopunct"] = las_ud.sum(where=is_word) / max(1, is_word.sum())
+        values["label_accuracy_gold_heads"] = scores.accuracy(
+            flatten(row["deprels"] for row in rows), flatten(parse.under_gold for parse in parses)
+        )
+        is_read = np.array([arc != UNREAD for arc in predicted])
+        pieces = np.array(flatten(parse.pieces for parse in parses))
+        correct_pieces = las_ud + is_read * (pieces - 1)
+        values["las_wordpiece"] = correct_pieces.sum() / pieces.sum()
+        return {name: float(values[name]) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Score on `dev` hanging every word on the one before it, or every word on the next, with
-        one label.
+        """Score on `dev` attaching every word to the one before it, or every word to the next,
+        with one label.
 
-        Which of the two, with which label, is right for more words of `dev` (las_ud), then of
+        Direction and label are those that are correct for more words of `dev` (las_ud), then of
         `train`; the word at the chain's end is the root. There is no las_wordpiece, for want of
         word pieces.
         """
-        chains = lambda words: [*range(words)], lambda words: [*range(2, words + 1), 0]
-
-        def right(rows: Sequence[dict]) -> Iterable[tuple[int, str]]:
-            for row, (i, heads) in product(rows, enumerate(chains)):
-                for said, (head, label) in zip(heads(len(row["heads"])), _gold(row), strict=True):
-                    if said == head:
-                        yield i, label.partition(":")[0]
-
-        labels = sorted({label.partition(":")[0] for label in self.labels})
-        i, label = scores.most_frequent(
-            product(range(len(chains)), labels), right(dev), right(train)
+        labels = sorted({scores.without_subtype(label) for label in self.labels})
+        direction, label = scores.most_frequent(
+            product(CHAINS, labels), _list_correct_chain_arcs(dev), _list_correct_chain_arcs(train)
         )
-        sizes = [len(row["words"]) for row in dev]
-        parses = [
-            Parse([(head, label) for head in chains[i](n)], [label] * n, [1] * n) for n in sizes
-        ]
-        found = self.score(dev, parses)
-        return {name: value for name, value in found.items() if name != "las_wordpiece"}
+        parses = []
+        for row in dev:
+            size = len(row["words"])
+            arcs = [(head, label) for head in _make_chain_heads(direction, size)]
+            parses.append(Parse(arcs, [label] * size, [1] * size))
+        values = self.score(dev, parses)
+        return {name: value for name, value in values.items() if name != "las_wordpiece"}
 
     def columns(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, list]:
-        """Make the columns of predictions.tsv: "head:label" of each word, and the share of words
-        that are right (las_ud)."""
-        pairs = [(_gold(row), parse.arcs) for row, parse in zip(rows, parses, strict=True)]
-        return {
-            "gold": [_written(gold) for gold, _ in pairs],
-            "prediction": [_written(said) for _, said in pairs],
-            "correct": [float(scores.attachment(*pair)["las_ud"].mean()) for pair in pairs],
-        }
+        """Make the columns of predictions.tsv: "head:label" of each word, and the share of correct
+        words (las_ud)."""
+        columns = {"gold": [], "prediction": [], "correct": []}
+        for row, parse in zip(rows, parses, strict=True):
+            gold = _list_gold_arcs(row)
+            columns["gold"].append(_write_arcs(gold))
+            columns["prediction"].append(_write_arcs(parse.arcs))
+            las_ud = scores.attachment(gold, parse.arcs)["las_ud"]
+            columns["correct"].append(float(las_ud.mean()))
+        return columns
 
 
 @torch.inference_mode()
@@ -258,27 +248,48 @@ def best_parses(
     """Find the best heads, their labels, and the labels under the gold heads, each [sentences,
     longest], column 0 for the root.
 
-    A label under a gold head is -1 where that is NONE.
+    A label under a gold head is -1 where the gold head is NONE.
     """
     inputs = dict(batch)
     first, gold, _ = inputs.pop("targets").unbind(-1)
     states = model(**inputs, first=first)
-    arc_scores = model.head.arc_scores(states, first >= 0).cpu().numpy()
+    is_real = first >= 0
+    arc_scores = model.head.arc_scores(states, is_real).cpu().numpy()
     heads = np.zeros(first.shape, dtype=np.int64)
-    for row, size in enumerate((first >= 0).sum(1).tolist()):
-        heads[row, 1:size] = best_tree(arc_scores[row, :size, :size])
-    under = [torch.from_numpy(heads).to(gold.device), gold.clamp(min=0)]
-    labels, under_gold = (model.head.label_scores(states, each).argmax(-1) for each in under)
-    return heads, labels.cpu().numpy(), under_gold.masked_fill(gold == NONE, -1).cpu().numpy()
+    for row, size in enumerate(is_real.sum(1).tolist()):
+        sentence_scores = arc_scores[row, :size, :size]
+        heads[row, 1:size] = best_tree(sentence_scores)
+    best_heads = torch.from_numpy(heads).to(gold.device)
+    labels = model.head.label_scores(states, best_heads).argmax(-1)
+    under_gold = model.head.label_scores(states, gold.clamp(min=0)).argmax(-1)
+    under_gold = under_gold.masked_fill(gold == NONE, -1)
+    return heads, labels.cpu().numpy(), under_gold.cpu().numpy()
 
 
-def _gold(row: dict) -> list[tuple[int, str]]:
+def _count_unread(example: Encoded, row: dict) -> int:
+    """Count the words that do not fit; the target has an item for the root too."""
+    return len(row["words"]) + 1 - len(example.target)
+
+
+def _make_chain_heads(direction: str, size: int) -> list[int]:
+    """Attach every word to the one before it, or to the next one."""
+    if direction == "previous":
+        return list(range(size))
+    return [*range(2, size + 1), 0]
+
+
+def _list_correct_chain_arcs(rows: Sequence[dict]) -> Iterator[tuple[str, str]]:
+    """Yield (direction, relation) of each word that a chain attaches to its gold head."""
+    for row, direction in product(rows, CHAINS):
+        heads = _make_chain_heads(direction, len(row["heads"]))
+        for head, (gold_head, label) in zip(heads, _list_gold_arcs(row), strict=True):
+            if head == gold_head:
+                yield direction, scores.without_subtype(label)
+
+
+def _list_gold_arcs(row: dict) -> list[tuple[int, str]]:
     return list(zip(row["heads"], row["deprels"], strict=True))
 
 
-def _written(arcs: Sequence[tuple[int, str]]) -> str:
+def _write_arcs(arcs: Sequence[tuple[int, str]]) -> str:
     return " ".join(f"{head}:{label}" for head, label in arcs)
-
-
-def _flat(parts: Iterable[Iterable]) -> list:
-    return list(chain.from_iterable(parts))

@@ -20,10 +20,10 @@ def best_device() -> torch.device:
 
 
 def token_batches(lengths: Sequence[int], budget: int = TOKENS_PER_BATCH) -> Iterator[list[int]]:
-    """Yield indices in batches of about `budget` padded tokens, longest first: what fits in memory
-    shows at once."""
+    """Yield indices in batches of about `budget` padded tokens, longest first: a batch that does
+    not fit in memory comes first."""
     batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+    for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
         if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
             yield batch
             batch = []
@@ -53,8 +53,10 @@ def predict_logits(model: nn.Module, examples: Sequence[Encoded], pad_id: int) -
     logits: list[Tensor | None] = [None] * len(examples)
     compute = lambda inputs: model(**inputs).float().cpu()
     for batch, rows in evaluated(model, examples, partial(pad, pad_id=pad_id), compute):
-        for i, row in zip(batch, rows, strict=True):
-            logits[i] = row if row.dim() == 1 else row[: len(examples[i])].clone()
+        for index, row in zip(batch, rows, strict=True):
+            if row.dim() > 1:
+                row = row[: len(examples[index])].clone()
+            logits[index] = row
     return logits
 
 
@@ -66,22 +68,22 @@ def evaluated(
 ) -> Iterator[tuple[list[int], Result]]:
     """Yield the numbers of each batch's examples, and `compute(collate(examples))`.
 
-    What `collate` returns is moved to the device of `model` first. Batches get smaller where
-    memory runs out. The model is in evaluation mode until the last batch. UserError for inputs
-    that are too long for it.
+    The collated tensors are moved to the device of `model` first. Batches get smaller where memory
+    runs out. The model is in evaluation mode until the last batch. UserError for inputs that are
+    too long for it.
     """
     check_lengths(examples, model)
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
 
-    def computed(batch: list[int]) -> Result:
-        inputs = collate([examples[i] for i in batch])
-        return compute(
-            {key: None if value is None else value.to(device) for key, value in inputs.items()}
-        )
+    def compute_batch(batch: list[int]) -> Result:
+        inputs = collate([examples[index] for index in batch])
+        for key, value in inputs.items():
+            if value is not None:
+                inputs[key] = value.to(device)
+        return compute(inputs)
 
-    yield from in_parts(
-        token_batches([len(example) for example in examples]), computed, "evaluation"
-    )
+    batches = token_batches([len(example) for example in examples])
+    yield from in_parts(batches, compute_batch, "evaluation")
     model.train(was_training)

@@ -15,8 +15,8 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
     """Make a task from `settings` (an entry of the configuration's tasks, with its name) and a
     data set's sidecar.
 
-    `train` are all training rows of the data set, from which a tagger or parser takes its labels.
-    UserError for metrics, lengths or labels that do not fit the task's kind.
+    A tagger or parser takes its labels from `train`, all training rows of the data set. UserError
+    for metrics, lengths or labels that do not fit the task's kind.
     """
     common = {
         "name": settings["name"],
@@ -35,9 +35,8 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
         case "regression":
             return TextClassification(**common, labels=None)
         case "spans":
-            windows = {
-                key: settings[key] for key in ("doc_stride", "max_query_length") if key in settings
-            }
+            keys = ("doc_stride", "max_query_length")
+            windows = {key: settings[key] for key in keys if key in settings}
             return AnswerSpans(**common, **windows)
         case "tags" | "dependencies":
             if sidecar.get("kind") != "treebank":
@@ -45,12 +44,12 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
                     f"datasets.{settings['dataset']} is no treebank; write one with kind treebank"
                     " for this task."
                 )
-            kind, column = (
-                (Tagging, "upos") if settings["kind"] == "tags" else (DependencyParsing, "deprels")
-            )
-            return kind(
-                **common, labels=tuple(sorted({label for row in train for label in row[column]}))
-            )
+            if settings["kind"] == "tags":
+                task, column = Tagging, "upos"
+            else:
+                task, column = DependencyParsing, "deprels"
+            labels = sorted({label for row in train for label in row[column]})
+            return task(**common, labels=tuple(labels))
     raise UserError(
         f"tasks.{settings['name']}.kind: {settings['kind']!r} is not possible; "
         "write classification, regression, spans, tags or dependencies."

@@ -1,15 +1,16 @@
-"""SQuAD 1.1 and 2.0 as run_squad of google-research/bert did it.
+"""SQuAD 1.1 and 2.0 as in run_squad of google-research/bert.
 
-Three things are ours. A predicted answer is cut out of the passage by the characters that its
-pieces came from, where the original aligned a detokenised text with whole words. The answer to
-learn is the pieces at the characters from `answer_start` on, where the original took the first
-pieces like them among the answer's words. And padding takes no part in a softmax, so that a
-window's loss does not depend on its batch.
+There are three differences. A predicted answer is cut out of the passage by the characters of its
+pieces, where the original aligned a detokenised text with whole words. The answer to learn has the
+pieces at the characters from `answer_start` on, where the original took the first equal pieces
+among the answer's words. And padding takes no part in a softmax, so that a window's loss does not
+depend on its batch.
 """
 
 import logging
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +23,13 @@ from bertshift.errors import UserError
 from bertshift.models.heads import SpanClassifier
 from bertshift.models.tokenizer import join, layout_of, pieces, spans
 from bertshift.tasks import scores
-from bertshift.tasks.batching import Encoded, pad
+from bertshift.tasks.batching import Encoded, pad, scale_to_batch
 from bertshift.tasks.inference import predict_logits
 
 log = logging.getLogger(__name__)
 
 METRICS = ("f1", "exact_match")
-NO_SPAN = "empty"  # what the original answers where no span is allowed
+NO_SPAN = "empty"  # the original's answer where no span is allowed
 
 
 @dataclass(frozen=True)
@@ -41,20 +42,20 @@ class Passage:
 
     def cut(self, first: int, last: int) -> str:
         """Cut out the text of pieces `first` to `last`."""
-        return self.text[self.characters[first, 0] : self.characters[last, 1]]
+        start, end = self.characters[first, 0], self.characters[last, 1]
+        return self.text[start:end]
 
 
 @dataclass(frozen=True)
 class Window:
-    """`[CLS] question [SEP] part of the passage [SEP]`, or as the tokenizer joins two texts, whose
-    first passage piece is input token `offset`."""
+    """`[CLS] question [SEP] part of the passage [SEP]`, or the tokenizer's own form of two texts.
+    The passage begins at input token `offset`."""
 
     row: int
     encoded: Encoded
     offset: int
     first: int  # the passage's piece at `offset`
-    # For each passage piece here: has it more context here than in any other window?
-    best: np.ndarray
+    best: np.ndarray  # mask of the pieces with more context here than in any other window
 
 
 class Answer(NamedTuple):
@@ -85,24 +86,25 @@ def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
     """
     if not windows:
         return []
-    record = np.full(sum(windows[-1]), -1.0)
-    owner = np.zeros(len(record), dtype=int)
+    most = np.full(sum(windows[-1]), -1.0)
+    owners = np.zeros(len(most), dtype=int)
     for number, (start, length) in enumerate(windows):
         left = np.arange(length)
         context = np.minimum(left, left[::-1]) + 0.01 * length
-        here = slice(start, start + length)
-        better = context > record[here]
-        record[here][better] = context[better]
-        owner[here][better] = number
+        window = slice(start, start + length)
+        is_better = context > most[window]
+        most[window][is_better] = context[is_better]
+        owners[window][is_better] = number
     return [
-        owner[start : start + length] == number for number, (start, length) in enumerate(windows)
+        owners[start : start + length] == number for number, (start, length) in enumerate(windows)
     ]
 
 
 def answer_pieces(passage: Passage, answer: dict) -> tuple[int, int] | None:
     """Find the first and last piece of an answer {"text", "start"}, by the characters that it
-    shares with them; None if the passage does not say it there."""
-    start, end = answer["start"], answer["start"] + len(answer["text"])
+    shares with them; None if the passage has another text there."""
+    start = answer["start"]
+    end = start + len(answer["text"])
     if passage.text[start:end].split() != answer["text"].split():
         return None
     first = int(np.searchsorted(passage.characters[:, 1], start, side="right"))
@@ -116,20 +118,29 @@ def best_span(
     """Find (score, first, last piece of the passage) of the best allowed span among the `n_best`
     starts and ends.
 
-    `logits` [tokens, 2]. Allowed: inside the passage, at most `longest` pieces, and started where
-    this window gives the start more context than any other. Ties go to the lower-numbered start,
+    `logits` [tokens, 2]. A span is allowed inside the passage, with at most `longest` pieces, if
+    this window gives its start more context than any other. Ties go to the lower-numbered start,
     then end.
     """
-    starts, ends = (np.argsort(-logits[:, side], kind="stable")[:n_best] for side in (0, 1))
-    first, last = starts[:, None] - window.offset, ends[None, :] - window.offset
+    start_logits, end_logits = logits[:, 0], logits[:, 1]
+    starts = np.argsort(-start_logits, kind="stable")[:n_best]
+    ends = np.argsort(-end_logits, kind="stable")[:n_best]
+    # Pieces of this window: rows are starts, columns are ends.
+    first = starts[:, None] - window.offset
+    last = ends[None, :] - window.offset
     size = len(window.best)
-    allowed = (first >= 0) & (last < size) & (last >= first) & (last - first < longest)
-    allowed &= np.append(window.best, False)[np.clip(first, -1, size)]
-    if not allowed.any():
+    is_inside = (first >= 0) & (last < size)
+    is_span = (last >= first) & (last - first < longest)
+    has_most_context = np.append(window.best, False)[np.clip(first, -1, size)]
+    is_allowed = is_inside & is_span & has_most_context
+    if not is_allowed.any():
         return None
-    totals = np.where(allowed, logits[starts, 0][:, None] + logits[ends, 1][None, :], -np.inf)
-    i, j = np.unravel_index(np.argmax(totals), totals.shape)
-    return float(totals[i, j]), int(first[i, 0]) + window.first, int(last[0, j]) + window.first
+    totals = start_logits[starts][:, None] + end_logits[ends][None, :]
+    totals = np.where(is_allowed, totals, -np.inf)
+    row, column = np.unravel_index(np.argmax(totals), totals.shape)
+    first_piece = int(first[row, 0]) + window.first
+    last_piece = int(last[0, column]) + window.first
+    return float(totals[row, column]), first_piece, last_piece
 
 
 @dataclass(frozen=True)
@@ -147,12 +158,13 @@ class AnswerSpans:
     n_best: int = 20
 
     def __post_init__(self):
-        scores.pick(self.metrics, dict.fromkeys(METRICS), self.name)
-        if self.max_length < self.max_query_length + 4:
+        scores.check_metrics(self.metrics, METRICS, self.name)
+        shortest = self.max_query_length + 4
+        if self.max_length < shortest:
             raise UserError(
                 f"tasks.{self.name}: max_length {self.max_length} leaves no room for a passage"
                 f" beside a question of max_query_length {self.max_query_length}; write at least"
-                f" {self.max_query_length + 4}."
+                f" {shortest}."
             )
 
     def model(self, encoder: PreTrainedModel, seed: int) -> SpanClassifier:
@@ -170,38 +182,39 @@ class AnswerSpans:
     def windows(
         self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> tuple[list[Window], list[Passage]]:
-        """Cut every row into its windows, in order; with each row's passage."""
+        """Cut every row into its windows, in order, and return each row's passage too."""
         passages = read_passages([row["context"] for row in rows], tokenizer)
         questions = pieces(tokenizer, [row["question"] for row in rows])
-        before, between, after = layout_of(tokenizer).two
+        before, between, after = map(len, layout_of(tokenizer).two)
         windows = []
         for number, (passage, question) in enumerate(zip(passages, questions, strict=True)):
             question = question[: self.max_query_length]
-            offset = len(before) + len(question) + len(between)
-            parts = split_windows(
-                len(passage.ids), self.max_length - offset - len(after), self.doc_stride
-            )
+            offset = before + len(question) + between
+            room = self.max_length - offset - after
+            parts = split_windows(len(passage.ids), room, self.doc_stride)
             for (start, length), best in zip(parts, most_context(parts), strict=True):
-                encoded = Encoded(*join(tokenizer, question, passage.ids[start : start + length]))
+                part = passage.ids[start : start + length]
+                encoded = Encoded(*join(tokenizer, question, part))
                 windows.append(Window(number, encoded, offset, start, best))
         return windows, passages
 
     def training_examples(
         self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> list[Encoded]:
-        """Make one example a window, its target the answer's first and last token, or (0, 0),
-        [CLS], if it is not there.
+        """Make one example a window. Its target is the answer's first and last token, or (0, 0),
+        [CLS], if the window lacks the answer.
 
-        Questions whose answer is not in the passage where it should be are left out, and counted
-        in the log.
+        Questions whose answer is not in the passage at its start are left out, and counted in the
+        log.
         """
         windows, passages = self.windows(rows, tokenizer)
-        wanted = [None if row["impossible"] else row["answers"][0] for row in rows]
-        found = [
-            (-1, -1) if answer is None else answer_pieces(passage, answer)
-            for passage, answer in zip(passages, wanted, strict=True)
-        ]
-        if lost := found.count(None):
+        answers = []
+        for row, passage in zip(rows, passages, strict=True):
+            if row["impossible"]:
+                answers.append((-1, -1))
+            else:
+                answers.append(answer_pieces(passage, row["answers"][0]))
+        if lost := answers.count(None):
             log.warning(
                 "%s: %d of %d answers are not in their passages and left out.",
                 self.dataset,
@@ -213,43 +226,38 @@ class AnswerSpans:
                 f"{self.dataset}, split train: no answer is found at its start; check answer_start"
                 " there."
             )
-        return [
-            Encoded(
-                window.encoded.input_ids,
-                window.encoded.token_type_ids,
-                _target(window, *found[window.row]),
-            )
-            for window in windows
-            if found[window.row] is not None
-        ]
+        examples = []
+        for window in windows:
+            answer = answers[window.row]
+            if answer is not None:
+                target = _find_target_tokens(window, *answer)
+                examples.append(replace(window.encoded, target=target))
+        return examples
 
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-        return pad(examples, pad_id) | {
-            "targets": torch.tensor([example.target for example in examples])
-        }
+        batch = pad(examples, pad_id)
+        batch["targets"] = torch.tensor([example.target for example in examples])
+        return batch
 
     @staticmethod
     def loss(
-        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+        model: nn.Module, batch: dict[str, Tensor | None], full_batch: dict | None = None
     ) -> Tensor:
         """Average the cross-entropies of start and end, each over the window's tokens."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs)
-        value = (
-            F.cross_entropy(logits[..., 0], targets[:, 0])
-            + F.cross_entropy(logits[..., 1], targets[:, 1])
-        ) / 2
-        return value if whole is None else value * (len(targets) / len(whole["targets"]))
+        start_loss = F.cross_entropy(logits[..., 0], targets[:, 0])
+        end_loss = F.cross_entropy(logits[..., 1], targets[:, 1])
+        return scale_to_batch((start_loss + end_loss) / 2, targets, full_batch)
 
     def predict(
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
     ) -> list[Answer]:
         windows, passages = self.windows(rows, tokenizer)
-        logits = predict_logits(
-            model, [window.encoded for window in windows], tokenizer.pad_token_id
-        )
+        examples = [window.encoded for window in windows]
+        logits = predict_logits(model, examples, tokenizer.pad_token_id)
         return self.decode(windows, passages, [values.numpy() for values in logits])
 
     def decode(
@@ -257,79 +265,81 @@ class AnswerSpans:
     ) -> list[Answer]:
         """Choose the best span of each row over its windows; its null score is the lowest [CLS]
         score of any window."""
-        null = np.full(len(passages), np.inf)
-        found: list[tuple[float, int, int] | None] = [None] * len(passages)
+        null_scores = [math.inf] * len(passages)
+        best: list[tuple[float, int, int] | None] = [None] * len(passages)
         for window, values in zip(windows, logits, strict=True):
-            null[window.row] = min(null[window.row], float(values[0].sum()))
-            span, before = (
-                best_span(values, window, self.n_best, self.max_answer_length),
-                found[window.row],
-            )
-            if span is not None and (before is None or span[0] > before[0]):
-                found[window.row] = span
-        null[np.isinf(null)] = 0.0  # an empty passage has no window
+            row = window.row
+            null_scores[row] = min(null_scores[row], float(values[0].sum()))
+            span = best_span(values, window, self.n_best, self.max_answer_length)
+            if span is not None and (best[row] is None or span[0] > best[row][0]):
+                best[row] = span
         answers = []
-        for passage, span, silence in zip(passages, found, null.tolist(), strict=True):
-            score, text = (0.0, NO_SPAN) if span is None else (span[0], passage.cut(*span[1:]))
-            answers.append(Answer(text, silence - score))
+        for passage, span, null_score in zip(passages, best, null_scores, strict=True):
+            if math.isinf(null_score):  # an empty passage has no window
+                null_score = 0.0
+            if span is None:
+                answers.append(Answer(NO_SPAN, null_score))
+            else:
+                score, first, last = span
+                answers.append(Answer(passage.cut(first, last), null_score - score))
         return answers
 
     def score(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, float]:
         """Score answers by exact_match and f1 as the official scripts define them.
 
-        Where some questions are impossible, they are at threshold 0 (no answer if that scores
-        higher), with the scores of both kinds of questions and those at the best threshold
-        ("best_f1", "best_f1_threshold", ...).
+        Where some questions are impossible, these are the scores at threshold 0 (no answer if that
+        scores higher). Then there are the scores of both kinds of questions too, and those at the
+        best threshold ("best_f1", "best_f1_threshold", ...).
         """
-        each = self._each(rows, predictions)
-        result = {name: float(each[name].mean()) for name in METRICS}
-        impossible = _impossible(rows)
-        if not impossible.any():
+        by_question = self._score_questions(rows, predictions)
+        result = {name: float(by_question[name].mean()) for name in METRICS}
+        is_impossible = _mask_impossible(rows)
+        if not is_impossible.any():
             return result
         for name in METRICS:
-            result[f"no_answer_{name}"] = float(each[name][impossible].mean())
-            if not impossible.all():
-                result[f"has_answer_{name}"] = float(each[name][~impossible].mean())
-        gold, margin = _references(rows), [answer.margin for answer in predictions]
-        spoken = scores.squad_scores(gold, [answer.text for answer in predictions])
-        silent = scores.squad_scores(gold, [""] * len(rows))
+            values = by_question[name]
+            result[f"no_answer_{name}"] = float(values[is_impossible].mean())
+            if not is_impossible.all():
+                result[f"has_answer_{name}"] = float(values[~is_impossible].mean())
+        gold = _list_references(rows)
+        margins = [answer.margin for answer in predictions]
+        with_answer = scores.squad_scores(gold, [answer.text for answer in predictions])
+        without_answer = scores.squad_scores(gold, [""] * len(rows))
         for name in METRICS:
-            best, threshold = scores.best_threshold(margin, spoken[name], silent[name])
+            best, threshold = scores.best_threshold(
+                margins, with_answer[name], without_answer[name]
+            )
             result |= {f"best_{name}": best, f"best_{name}_threshold": threshold}
         return result
 
-    def _each(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, np.ndarray]:
-        return scores.squad_scores(_references(rows), _texts(rows, predictions))
+    def _score_questions(
+        self, rows: Sequence[dict], predictions: Sequence[Answer]
+    ) -> dict[str, np.ndarray]:
+        return scores.squad_scores(_list_references(rows), _choose_texts(rows, predictions))
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Score on `dev` always giving the answer that is right for most of its questions,
+        """Score on `dev` always giving the answer that is correct for most of its questions,
         normalised as for scoring.
 
-        Of answers that are right for as many, the one that is so in `train`. For impossible
-        questions that is no answer.
+        Of equally frequent answers, take the one more frequent in `train`. The answer to
+        impossible questions is no answer.
         """
-        right = [
-            [
-                text
-                for each in _references(rows)
-                for text in set(map(scores.normalise_answer, each))
-            ]
-            for rows in (dev, train)
-        ]
-        text = scores.most_frequent(sorted(set(right[0])), *right)
-        each = scores.squad_scores(_references(dev), [text] * len(dev))
-        return {name: float(each[name].mean()) for name in METRICS}
+        dev_answers, train_answers = _list_distinct_answers(dev), _list_distinct_answers(train)
+        text = scores.most_frequent(sorted(set(dev_answers)), dev_answers, train_answers)
+        by_question = scores.squad_scores(_list_references(dev), [text] * len(dev))
+        return {name: float(by_question[name].mean()) for name in METRICS}
 
     def columns(self, rows: Sequence[dict], predictions: Sequence[Answer]) -> dict[str, list]:
         """Make the columns of predictions.tsv. Texts have single spaces, and are "" where there is
         no answer."""
-        texts = _texts(rows, predictions)
-        first = ["" if row["impossible"] else row["answers"][0]["text"] for row in rows]
+        texts = _choose_texts(rows, predictions)
+        gold = ["" if row["impossible"] else row["answers"][0]["text"] for row in rows]
+        by_question = self._score_questions(rows, predictions)
         return {
-            "gold": [" ".join(text.split()) for text in first],
+            "gold": [" ".join(text.split()) for text in gold],
             "prediction": [" ".join(text.split()) for text in texts],
             "null_margin": [answer.margin for answer in predictions],
-            **{name: values.tolist() for name, values in self._each(rows, predictions).items()},
+            **{name: values.tolist() for name, values in by_question.items()},
         }
 
 
@@ -337,38 +347,49 @@ def read_passages(contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -
     """Cut contexts into passages; contexts that several questions share are cut into pieces
     once."""
     distinct = list(dict.fromkeys(contexts))
-    if not distinct:
-        return []
-    passages = {
-        text: Passage(
-            text,
-            [number for number, *_ in cut],
-            np.array([span for _, *span in cut], dtype=int).reshape(-1, 2),
-        )
-        for text, cut in zip(distinct, spans(tokenizer, distinct), strict=True)
-    }
+    passages = {}
+    for text, cut in zip(distinct, spans(tokenizer, distinct), strict=True):
+        ids = [number for number, _, _ in cut]
+        characters = np.array([(start, end) for _, start, end in cut], dtype=int)
+        passages[text] = Passage(text, ids, characters.reshape(-1, 2))
     return [passages[text] for text in contexts]
 
 
-def _target(window: Window, first: int, last: int) -> tuple[int, int]:
+def _find_target_tokens(window: Window, first: int, last: int) -> tuple[int, int]:
+    """Find the input tokens of the answer's first and last piece; (0, 0) if the window lacks
+    one."""
     if first < window.first or last >= window.first + len(window.best):
         return 0, 0
-    return first - window.first + window.offset, last - window.first + window.offset
+    shift = window.offset - window.first
+    return first + shift, last + shift
 
 
-def _impossible(rows: Sequence[dict]) -> np.ndarray:
+def _mask_impossible(rows: Sequence[dict]) -> np.ndarray:
     return np.array([row["impossible"] for row in rows], dtype=bool)
 
 
-def _references(rows: Sequence[dict]) -> list[list[str]]:
-    texts = (
-        [] if row["impossible"] else [answer["text"] for answer in row["answers"]] for row in rows
-    )
-    return [[text for text in each if scores.normalise_answer(text)] or [""] for each in texts]
+def _list_references(rows: Sequence[dict]) -> list[list[str]]:
+    """List the correct answers to each question; [""] if there is none."""
+    references = []
+    for row in rows:
+        texts = []
+        if not row["impossible"]:
+            texts = [answer["text"] for answer in row["answers"]]
+        references.append([text for text in texts if scores.normalise_answer(text)] or [""])
+    return references
 
 
-def _texts(rows: Sequence[dict], predictions: Sequence[Answer]) -> list[str]:
-    """Choose the answers at threshold 0; silence is an option only where the data have impossible
-    questions."""
-    may_be_silent = _impossible(rows).any()
-    return ["" if may_be_silent and answer.margin > 0 else answer.text for answer in predictions]
+def _list_distinct_answers(rows: Sequence[dict]) -> list[str]:
+    """List the normalised answers to all questions; each answer is listed once a question."""
+    answers = []
+    for texts in _list_references(rows):
+        answers += {scores.normalise_answer(text) for text in texts}
+    return answers
+
+
+def _choose_texts(rows: Sequence[dict], predictions: Sequence[Answer]) -> list[str]:
+    """Choose the answers at threshold 0. No answer is an option only where the data have
+    impossible questions."""
+    if not _mask_impossible(rows).any():
+        return [answer.text for answer in predictions]
+    return ["" if answer.margin > 0 else answer.text for answer in predictions]

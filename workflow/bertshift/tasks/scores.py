@@ -8,8 +8,11 @@ from statistics import fmean
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from bertshift.errors import UserError
+
+NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def accuracy(gold: ArrayLike, predicted: ArrayLike) -> float:
@@ -19,14 +22,16 @@ def accuracy(gold: ArrayLike, predicted: ArrayLike) -> float:
 def f1(gold: ArrayLike, predicted: ArrayLike, positive: int = 1) -> float:
     """Compute F1 of one class, 0 if it is neither gold nor predicted. GLUE's class 1 is duplicate
     or paraphrase."""
-    gold, predicted = np.asarray(gold) == positive, np.asarray(predicted) == positive
-    both, either = np.sum(gold & predicted), np.sum(gold) + np.sum(predicted)
-    return float(2 * both / either) if either else 0.0
+    gold = np.asarray(gold) == positive
+    predicted = np.asarray(predicted) == positive
+    true_positives = np.sum(gold & predicted)
+    total = np.sum(gold) + np.sum(predicted)
+    return float(2 * true_positives / total) if total else 0.0
 
 
 def macro_f1(gold: ArrayLike, predicted: ArrayLike) -> float:
     """Average F1 over all classes that are gold or predicted."""
-    return mean(f1(gold, predicted, each) for each in np.union1d(gold, predicted))
+    return fmean(f1(gold, predicted, label) for label in np.union1d(gold, predicted))
 
 
 def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
@@ -37,21 +42,26 @@ def mcc(gold: ArrayLike, predicted: ArrayLike) -> float:
     """
     gold, predicted = np.asarray(gold), np.asarray(predicted)
     classes = np.union1d(gold, predicted)
-    a = (gold[:, None] == classes).astype(float)
-    b = (predicted[:, None] == classes).astype(float)
-    a, b = a - a.mean(0), b - b.mean(0)
-    norm = np.sqrt(np.sum(a * a) * np.sum(b * b))
-    return float(np.sum(a * b) / norm) if norm else 0.0
+    x = (gold[:, None] == classes).astype(float)
+    y = (predicted[:, None] == classes).astype(float)
+    x = x - x.mean(0)
+    y = y - y.mean(0)
+    variances = np.sum(x * x) * np.sum(y * y)
+    norm = np.sqrt(variances)
+    return float(np.sum(x * y) / norm) if norm else 0.0
 
 
 def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Correlate gold and predicted values. Undefined for a constant; here 0, as a model that
-    always says the same explains nothing."""
+    """Correlate gold and predicted values. Undefined for a constant; here 0, as a model with
+    constant predictions explains nothing."""
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
     if is_constant(x) or is_constant(y):
         return 0.0
-    x, y = x - x.mean(), y - y.mean()
-    return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))
+    x = x - x.mean()
+    y = y - y.mean()
+    norm = np.sqrt((x @ x) * (y @ y))
+    correlation = x @ y / norm
+    return float(np.clip(correlation, -1, 1))
 
 
 def spearman(gold: ArrayLike, predicted: ArrayLike) -> float:
@@ -59,41 +69,34 @@ def spearman(gold: ArrayLike, predicted: ArrayLike) -> float:
     x, y = np.asarray(gold, float), np.asarray(predicted, float)
     if is_constant(x) or is_constant(y):
         return 0.0
-    return pearson(_ranks(x), _ranks(y))
+    return pearson(rankdata(x), rankdata(y))
 
 
 def is_constant(values: np.ndarray) -> bool:
-    """Tell whether all values are equal, but for rounding."""
+    """Return whether all values are equal, but for rounding."""
     # A collapsed regression still varies in the last bits of float32.
     return bool(np.ptp(values) <= 1e-6 * np.max(np.abs(values)))
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    _, group, size = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(size) - (size - 1) / 2)[group]
 
 
 CLASS_SCORES = {"accuracy": accuracy, "f1": f1, "macro_f1": macro_f1, "mcc": mcc}
 REGRESSION_SCORES = {"pearson": pearson, "spearman": spearman}
 
 
-def pick(names: Iterable[str], known: dict, task: str) -> dict:
+def check_metrics(names: Iterable[str], suitable: Iterable[str], task: str) -> None:
     for name in names:
-        if name not in known:
+        if name not in suitable:
             raise UserError(
                 f"tasks.{task}.metrics: {name!r} does not suit this task; write one of"
-                f" {', '.join(known)}."
+                f" {', '.join(suitable)}."
             )
-    return {name: known[name] for name in names}
 
 
 def normalise_answer(text: str) -> str:
     """Normalise an answer as the official SQuAD scripts do: lower case, no ASCII punctuation, no
     articles, single spaces."""
-    letters = "".join(
-        character for character in text.lower() if character not in string.punctuation
-    )
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", letters).split())
+    text = text.lower().translate(NO_PUNCTUATION)
+    text = re.sub(r"\b(a|an|the)\b", " ", text)
+    return " ".join(text.split())
 
 
 def exact_match(predicted: str, answer: str) -> float:
@@ -103,25 +106,22 @@ def exact_match(predicted: str, answer: str) -> float:
 def token_f1(predicted: str, answer: str) -> float:
     """Compute F1 of two bags of words; 1 if both are empty, 0 if one is (the rule that SQuAD 2.0
     needs)."""
-    said, wanted = normalise_answer(predicted).split(), normalise_answer(answer).split()
-    if not said or not wanted:
-        return float(said == wanted)
-    common = sum((Counter(said) & Counter(wanted)).values())
-    return 2 * common / (len(said) + len(wanted))
+    predicted_words = normalise_answer(predicted).split()
+    gold_words = normalise_answer(answer).split()
+    if not predicted_words or not gold_words:
+        return float(predicted_words == gold_words)
+    common = Counter(predicted_words) & Counter(gold_words)
+    return 2 * common.total() / (len(predicted_words) + len(gold_words))
 
 
 def squad_scores(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, np.ndarray]:
     """Score each question by exact_match and f1, the best over its reference answers; [""] means:
     no answer."""
-    pairs = list(zip(gold, predicted, strict=True))
-    return {
-        "exact_match": np.array(
-            [max(exact_match(text, answer) for answer in answers) for answers, text in pairs]
-        ),
-        "f1": np.array(
-            [max(token_f1(text, answer) for answer in answers) for answers, text in pairs]
-        ),
-    }
+    matches, f1_scores = [], []
+    for answers, text in zip(gold, predicted, strict=True):
+        matches.append(max(exact_match(text, answer) for answer in answers))
+        f1_scores.append(max(token_f1(text, answer) for answer in answers))
+    return {"exact_match": np.array(matches), "f1": np.array(f1_scores)}
 
 
 def best_threshold(
@@ -131,17 +131,23 @@ def best_threshold(
     "no answer".
 
     `margin` is null score minus best answer's score; `with_answer` and `without` are a question's
-    scores for its best answer and for the empty one. The official SQuAD 2.0 script's search, over
-    the same quantities.
+    scores for its best answer and for the empty one. The search is that of the official SQuAD 2.0
+    script, over the same quantities.
     """
     order = np.argsort(margin, kind="stable")
     margin = np.asarray(margin, float)[order]
-    gain = np.cumsum((np.asarray(with_answer, float) - np.asarray(without, float))[order])
-    totals = np.concatenate([[0.0], gain]) + np.sum(without)
+    gains = np.asarray(with_answer, float) - np.asarray(without, float)
+    # Item n is the total score with the n questions of lowest margin answered.
+    total_gains = np.cumsum(gains[order])
+    totals = np.concatenate([[0.0], total_gains]) + np.sum(without)
     # Questions with one margin are answered together: only the last of them is a threshold.
-    possible = np.concatenate([[True], np.append(margin[1:] > margin[:-1], True)])
-    best = int(np.argmax(np.where(possible, totals, -np.inf)))
-    threshold = margin[best - 1] if best else np.nextafter(margin[0], -np.inf)
+    is_last = np.append(margin[1:] > margin[:-1], True)
+    is_possible = np.concatenate([[True], is_last])
+    best = int(np.argmax(np.where(is_possible, totals, -np.inf)))
+    if best:
+        threshold = margin[best - 1]
+    else:
+        threshold = np.nextafter(margin[0], -np.inf)
     return float(totals[best] / len(margin)), float(threshold)
 
 
@@ -151,26 +157,25 @@ def attachment(
     """Test for each word, given as (head, relation), whether the head is right ("uas"), and the
     relation too ("las_full").
 
-    "las_ud" is blind to what follows a relation's colon, as the scorer of the CoNLL 2017 shared
-    task is.
+    "las_ud" ignores a relation's subtype, as the scorer of the CoNLL 2017 shared task does.
     """
-    right = {"uas": [], "las_full": [], "las_ud": []}
-    for (head, relation), (said_head, said_relation) in zip(gold, predicted, strict=True):
-        found = head == said_head
-        right["uas"].append(found)
-        right["las_full"].append(found and relation == said_relation)
-        right["las_ud"].append(
-            found and relation.partition(":")[0] == said_relation.partition(":")[0]
-        )
-    return {name: np.array(values, dtype=bool) for name, values in right.items()}
+    correct = {"uas": [], "las_full": [], "las_ud": []}
+    for (gold_head, gold_relation), (head, relation) in zip(gold, predicted, strict=True):
+        uas = head == gold_head
+        correct["uas"].append(uas)
+        correct["las_full"].append(uas and relation == gold_relation)
+        same_type = without_subtype(relation) == without_subtype(gold_relation)
+        correct["las_ud"].append(uas and same_type)
+    return {name: np.array(values, dtype=bool) for name, values in correct.items()}
 
 
-def most_frequent(candidates: Iterable, scored: Iterable, trained: Iterable):
-    """Choose the candidate most frequent in `scored`; of those as frequent the one more so in
-    `trained`, then the first."""
-    counts, before = Counter(scored), Counter(trained)
-    return max(candidates, key=lambda value: (counts[value], before[value]))
+def without_subtype(relation: str) -> str:
+    """Remove the subtype, after the colon, of a dependency relation."""
+    return relation.partition(":")[0]
 
 
-def mean(values: Iterable[float]) -> float:
-    return fmean(values)
+def most_frequent(candidates: Iterable, dev: Iterable, train: Iterable):
+    """Choose the candidate most frequent in `dev`; of those equally frequent the one more frequent
+    in `train`, then the first."""
+    dev_counts, train_counts = Counter(dev), Counter(train)
+    return max(candidates, key=lambda value: (dev_counts[value], train_counts[value]))

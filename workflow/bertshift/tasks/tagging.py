@@ -4,7 +4,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, chain
 
 import torch
 from torch import Tensor, nn
@@ -13,20 +12,20 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.errors import UserError
 from bertshift.models.heads import TokenClassifier
-from bertshift.models.tokenizer import join, layout_of, word_pieces
 from bertshift.tasks import scores
 from bertshift.tasks.batching import IGNORED, Encoded, cross_entropy, pad
 from bertshift.tasks.inference import evaluated
+from bertshift.tasks.words import encode_words, flatten, warn_of_unknown
 
 log = logging.getLogger(__name__)
 
 NONE = IGNORED
-UNREAD = "_"  # said of a word that the encoder did not see
+UNREAD = "_"  # the tag of a word that the encoder did not read
 
 
 @dataclass(frozen=True)
 class Tagging:
-    """Rows are sentences of a treebank: id, words, upos. A word's first piece stands for it.
+    """Rows are sentences of a treebank: id, words, upos. A word is tagged at its first piece.
 
     A sentence is read up to the last word that fits into `max_length` pieces. `labels` are the
     tags of the training split, sorted.
@@ -39,7 +38,7 @@ class Tagging:
     labels: tuple[str, ...]
 
     def __post_init__(self):
-        scores.pick(self.metrics, {"accuracy": scores.accuracy}, self.name)
+        scores.check_metrics(self.metrics, ["accuracy"], self.name)
 
     def model(self, encoder: PreTrainedModel, seed: int) -> TokenClassifier:
         return TokenClassifier(encoder, self.labels, seed)
@@ -54,33 +53,18 @@ class Tagging:
                         f"{self.dataset}, split {split}, {row['id']}: {len(row['words'])} words"
                         f" and {len(row['upos'])} tags; fetch the treebank again or correct it."
                     )
-            tags = _flat(row["upos"] for row in members)
-            if unknown := set(tags).difference(self.labels):
-                log.warning(
-                    "%s: %d of %d words of split %s have tags that split train lacks (%s); none is"
-                    " ever predicted.",
-                    self.dataset,
-                    sum(tag in unknown for tag in tags),
-                    len(tags),
-                    split,
-                    ", ".join(sorted(unknown)),
-                )
+            warn_of_unknown(_list_gold_tags(members), self.labels, "tags", self.dataset, split)
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
         """Make inputs. The target is a (first token, tag) for every word that is read, NONE for an
         unknown tag."""
-        number = {tag: i for i, tag in enumerate(self.labels)}
+        number = {tag: index for index, tag in enumerate(self.labels)}
         examples = []
-        for row, pieces in zip(
-            rows, word_pieces(tokenizer, [row["words"] for row in rows]), strict=True
-        ):
-            before, after = map(len, layout_of(tokenizer).one)
-            starts = list(accumulate(map(len, pieces), initial=before))
-            read = sum(end <= self.max_length - after for end in starts[1:])
-            target = [
-                (start, number.get(tag, NONE)) for start, tag in zip(starts[:read], row["upos"])
-            ]
-            examples.append(Encoded(*join(tokenizer, _flat(pieces[:read])), target))
+        sentences = encode_words(rows, tokenizer, self.max_length)
+        for row, sentence in zip(rows, sentences, strict=True):
+            tags = [number.get(tag, NONE) for tag in row["upos"]]
+            target = list(zip(sentence.starts, tags))
+            examples.append(Encoded(sentence.input_ids, sentence.token_type_ids, target))
         return examples
 
     def training_examples(
@@ -100,21 +84,20 @@ class Tagging:
         targets = [
             torch.tensor(example.target, dtype=torch.int64).reshape(-1, 2) for example in examples
         ]
-        return pad(examples, pad_id) | {
-            "targets": pad_sequence(targets, batch_first=True, padding_value=NONE)
-        }
+        batch = pad(examples, pad_id)
+        batch["targets"] = pad_sequence(targets, batch_first=True, padding_value=NONE)
+        return batch
 
     @staticmethod
     def loss(
-        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+        model: nn.Module, batch: dict[str, Tensor | None], full_batch: dict | None = None
     ) -> Tensor:
         """Average the cross-entropy over words."""
         inputs = dict(batch)
         first, tags = inputs.pop("targets").unbind(-1)
         logits = model(**inputs, first=first).float()
-        return cross_entropy(
-            logits.flatten(0, 1), tags.flatten(), whole and whole["targets"][..., 1]
-        )
+        all_tags = None if full_batch is None else full_batch["targets"][..., 1]
+        return cross_entropy(logits.flatten(0, 1), tags.flatten(), all_tags)
 
     @torch.inference_mode()
     def predict(
@@ -132,11 +115,13 @@ class Tagging:
             return model(**inputs, first=first).argmax(-1).tolist()
 
         collate = partial(self.collate, pad_id=tokenizer.pad_token_id)
-        for batch, found in evaluated(model, examples, collate, best_tags):
-            for i, best in zip(batch, found, strict=True):
-                said = [self.labels[number] for number in best[: len(examples[i].target)]]
-                tags[i] = said + [UNREAD] * (len(rows[i]["words"]) - len(said))
-        if unread := _flat(tags).count(UNREAD):
+        for batch, best_of_batch in evaluated(model, examples, collate, best_tags):
+            for index, best in zip(batch, best_of_batch, strict=True):
+                read = len(examples[index].target)
+                unread = len(rows[index]["words"]) - read
+                tags[index] = [self.labels[number] for number in best[:read]]
+                tags[index] += [UNREAD] * unread
+        if unread := flatten(tags).count(UNREAD):
             log.warning(
                 "%s: %d words lie beyond %d pieces and count as wrong.",
                 self.dataset,
@@ -146,28 +131,26 @@ class Tagging:
         return tags
 
     def score(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, float]:
-        """Score tags by accuracy: the share of words that are right, punctuation included."""
-        right = scores.accuracy(_flat(row["upos"] for row in rows), _flat(tags))
-        return dict.fromkeys(self.metrics, right)
+        """Score tags by accuracy: the share of correct words, punctuation included."""
+        accuracy = scores.accuracy(_list_gold_tags(rows), flatten(tags))
+        return dict.fromkeys(self.metrics, accuracy)
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
         """Score on `dev` giving every word the tag most frequent there; of equals, the more
         frequent in `train`."""
-        tag = scores.most_frequent(
-            self.labels, *(_flat(row["upos"] for row in rows) for rows in (dev, train))
-        )
+        tag = scores.most_frequent(self.labels, _list_gold_tags(dev), _list_gold_tags(train))
         return self.score(dev, [[tag] * len(row["words"]) for row in dev])
 
     def columns(self, rows: Sequence[dict], tags: Sequence[Sequence[str]]) -> dict[str, list]:
         """Make the columns of predictions.tsv: the tags of a sentence, and the share of its words
-        that are right."""
+        that are correct."""
         gold = [row["upos"] for row in rows]
         return {
-            "gold": list(map(" ".join, gold)),
-            "prediction": list(map(" ".join, tags)),
+            "gold": [" ".join(sentence) for sentence in gold],
+            "prediction": [" ".join(sentence) for sentence in tags],
             "correct": [scores.accuracy(*pair) for pair in zip(gold, tags, strict=True)],
         }
 
 
-def _flat(parts) -> list:
-    return list(chain.from_iterable(parts))
+def _list_gold_tags(rows: Sequence[dict]) -> list[str]:
+    return flatten(row["upos"] for row in rows)

@@ -1,8 +1,9 @@
 """Sentence and sentence-pair tasks: classes, or one real number."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from bertshift.errors import UserError
 from bertshift.models.heads import SequenceClassifier
 from bertshift.models.tokenizer import join, longest_first, pieces, special_tokens
 from bertshift.tasks import scores
-from bertshift.tasks.batching import Encoded, pad
+from bertshift.tasks.batching import Encoded, pad, scale_to_batch
 from bertshift.tasks.inference import predict_logits
 
 
@@ -29,12 +30,13 @@ def encode_pairs(
     room = max_length - special_tokens(tokenizer, pair=seconds is not None)
     first_ids = pieces(tokenizer, firsts)
     if seconds is None:
-        return [join(tokenizer, a[:room]) for a in first_ids]
-    joined = []
-    for a, b in zip(first_ids, pieces(tokenizer, seconds), strict=True):
+        return [join(tokenizer, ids[:room]) for ids in first_ids]
+    second_ids = pieces(tokenizer, seconds)
+    inputs = []
+    for a, b in zip(first_ids, second_ids, strict=True):
         keep_a, keep_b = longest_first(len(a), len(b), room)
-        joined.append(join(tokenizer, a[:keep_a], b[:keep_b]))
-    return joined
+        inputs.append(join(tokenizer, a[:keep_a], b[:keep_b]))
+    return inputs
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,7 @@ class TextClassification:
     labels: tuple[str, ...] | None
 
     def __post_init__(self):
-        known = scores.REGRESSION_SCORES if self.labels is None else scores.CLASS_SCORES
-        scores.pick(self.metrics, known, self.name)
+        scores.check_metrics(self.metrics, self._suitable_scores(), self.name)
         if "f1" in self.metrics and len(self.labels) != 2:
             raise UserError(
                 f"tasks.{self.name}.metrics: f1 needs two labels, {self.dataset} has"
@@ -64,15 +65,19 @@ class TextClassification:
                 " accuracy after it."
             )
 
+    def _suitable_scores(self) -> dict[str, Callable]:
+        return scores.REGRESSION_SCORES if self.labels is None else scores.CLASS_SCORES
+
     def model(self, encoder: PreTrainedModel, seed: int) -> SequenceClassifier:
-        return SequenceClassifier(encoder, 1 if self.labels is None else len(self.labels), seed)
+        outputs = 1 if self.labels is None else len(self.labels)
+        return SequenceClassifier(encoder, outputs, seed)
 
     def check(self, rows: dict[str, list[dict]]) -> None:
         """Raise UserError for an unknown label, or a training split from which nothing can be
         learned."""
         for split, members in rows.items():
             for row in members:
-                self._target(row, split)
+                self._parse_target(row, split)
         distinct = {row["label"] for row in rows["train"]}
         if len(distinct) < 2:
             raise UserError(
@@ -81,7 +86,7 @@ class TextClassification:
                 " labels, or raise max_train."
             )
 
-    def _target(self, row: dict, split: str) -> int | float:
+    def _parse_target(self, row: dict, split: str) -> int | float:
         label = row["label"]
         if self.labels is None:
             if isinstance(label, str) or not math.isfinite(label):
@@ -100,14 +105,17 @@ class TextClassification:
 
     def targets(self, rows: Sequence[dict]) -> np.ndarray:
         """Return the targets [examples]: class numbers (int64), or values (float64)."""
-        return np.array([self._target(row, row.get("split", "dev")) for row in rows])
+        return np.array([self._parse_target(row, row.get("split", "dev")) for row in rows])
 
     def encode(self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase) -> list[Encoded]:
-        pairs = bool(rows) and "text_b" in rows[0]
-        seconds = [row["text_b"] for row in rows] if pairs else None
-        inputs = encode_pairs([row["text_a"] for row in rows], seconds, tokenizer, self.max_length)
+        has_pairs = bool(rows) and "text_b" in rows[0]
+        firsts = [row["text_a"] for row in rows]
+        seconds = [row["text_b"] for row in rows] if has_pairs else None
+        inputs = encode_pairs(firsts, seconds, tokenizer, self.max_length)
+        targets = self.targets(rows).tolist()
         return [
-            Encoded(*each, t) for each, t in zip(inputs, self.targets(rows).tolist(), strict=True)
+            Encoded(input_ids, token_type_ids, target)
+            for (input_ids, token_type_ids), target in zip(inputs, targets, strict=True)
         ]
 
     def training_examples(
@@ -118,25 +126,26 @@ class TextClassification:
     @staticmethod
     def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
         targets = torch.tensor([example.target for example in examples])
-        return pad(examples, pad_id) | {
-            "targets": targets.float() if targets.is_floating_point() else targets
-        }
+        if targets.is_floating_point():
+            targets = targets.float()
+        batch = pad(examples, pad_id)
+        batch["targets"] = targets
+        return batch
 
     @staticmethod
     def loss(
-        model: nn.Module, batch: dict[str, Tensor | None], whole: dict | None = None
+        model: nn.Module, batch: dict[str, Tensor | None], full_batch: dict | None = None
     ) -> Tensor:
         """Average over the batch the cross-entropy over classes, or for a regression the squared
         error."""
         inputs = dict(batch)
         targets = inputs.pop("targets")
         logits = model(**inputs).float()
-        value = (
-            F.mse_loss(logits[:, 0], targets)
-            if targets.is_floating_point()
-            else F.cross_entropy(logits, targets)
-        )
-        return value if whole is None else value * (len(targets) / len(whole["targets"]))
+        if targets.is_floating_point():
+            value = F.mse_loss(logits[:, 0], targets)
+        else:
+            value = F.cross_entropy(logits, targets)
+        return scale_to_batch(value, targets, full_batch)
 
     def predict(
         self, model: nn.Module, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
@@ -148,32 +157,34 @@ class TextClassification:
     def decide(self, logits: np.ndarray) -> np.ndarray:
         """Turn logits [examples, outputs] into class numbers [examples], or values for a
         regression."""
-        return logits[:, 0].astype(np.float64) if self.labels is None else logits.argmax(1)
+        if self.labels is None:
+            return logits[:, 0].astype(np.float64)
+        return logits.argmax(1)
 
     def score(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, float]:
-        known = scores.REGRESSION_SCORES if self.labels is None else scores.CLASS_SCORES
-        gold = self.targets(rows)
-        return {name: known[name](gold, predictions) for name in self.metrics}
+        metrics, gold = self._suitable_scores(), self.targets(rows)
+        return {name: metrics[name](gold, predictions) for name in self.metrics}
 
     def majority(self, train: Sequence[dict], dev: Sequence[dict]) -> dict[str, float]:
-        """Score on `dev` always saying its most frequent label, the most accurate constant; in a
-        regression its mean.
+        """Score on `dev` always predicting its most frequent label, the most accurate constant; in
+        a regression its mean.
 
-        Of labels equally frequent on `dev`, the one more frequent in `train` is said, then the
+        Of labels equally frequent on `dev`, predict the one more frequent in `train`, then the
         first.
         """
         targets = self.targets(dev).tolist()
         if self.labels is None:
-            constant = scores.mean(targets)
+            constant = fmean(targets)
         else:
-            constant = scores.most_frequent(
-                range(len(self.labels)), targets, self.targets(train).tolist()
-            )
+            classes = range(len(self.labels))
+            train_targets = self.targets(train).tolist()
+            constant = scores.most_frequent(classes, targets, train_targets)
         return self.score(dev, np.full(len(dev), constant))
 
     def columns(self, rows: Sequence[dict], predictions: np.ndarray) -> dict[str, list]:
         """Make the columns gold and prediction of predictions.tsv."""
-        said = (
-            predictions.tolist() if self.labels is None else [self.labels[i] for i in predictions]
-        )
-        return {"gold": [row["label"] for row in rows], "prediction": said}
+        if self.labels is None:
+            predicted = predictions.tolist()
+        else:
+            predicted = [self.labels[number] for number in predictions]
+        return {"gold": [row["label"] for row in rows], "prediction": predicted}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 
-# Ten times what any corpus here takes unpacked. A small archive can hold more than a machine has
-# memory for.
+# Ten times the unpacked size of any corpus here. A small archive can hold more than fits into
+# memory.
 LARGEST = 8 << 30  # bytes
 
 
@@ -21,8 +21,8 @@ def within(archive: Path, size: int) -> None:
 
 
 def read_members(archive: Path, wanted: re.Pattern) -> dict[str, str]:
-    """Read the texts of a tar archive, packed in any way, by the first group of `wanted` in the
-    member's whole name.
+    """Read the texts of a tar archive, compressed or not. Keys are the first group of `wanted`,
+    which must match a member's full name.
 
     Nothing is unpacked, so no name can lead out of a folder. Raises UserError for a damaged
     archive.
@@ -31,9 +31,11 @@ def read_members(archive: Path, wanted: re.Pattern) -> dict[str, str]:
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
-                if (found := wanted.fullmatch(member.name)) and member.isfile():
-                    within(archive, size := size + member.size)
-                    texts[found[1]] = tar.extractfile(member).read().decode()
+                match = wanted.fullmatch(member.name)
+                if match and member.isfile():
+                    size += member.size
+                    within(archive, size)
+                    texts[match[1]] = tar.extractfile(member).read().decode()
     except (
         tarfile.TarError,
         lzma.LZMAError,

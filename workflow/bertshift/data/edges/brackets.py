@@ -1,10 +1,10 @@
-"""Bracket notations that several corpora share: parse bits, argument and entity columns, mention
-columns."""
+"""Bracket notations that several corpora share: parse bits, columns of arguments, entities and
+mentions."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from bertshift.data.edges.records import target
@@ -27,7 +27,7 @@ class Mention(NamedTuple):
     start: int
     end: int
     entity: str
-    rest: str  # what follows the entity's id in the opening mark
+    rest: str  # the text after the entity's id in the opening mark
 
 
 def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
@@ -37,88 +37,93 @@ def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
     Spans may nest. Raises UserError beginning with `where` (file and line) for a bracket that does
     not close or open.
     """
-    found, pending = [], []
-    for i, cell in enumerate(cells):
+    labelled, open_indices = [], []  # of spans, in order of opening; of those not yet closed
+    for position, cell in enumerate(cells):
         for label in re.findall(r"\(([^()*]*)", cell):
-            pending.append(len(found))
-            found.append((label, i, None))
+            open_indices.append(len(labelled))
+            labelled.append((label, position, None))
         for _ in range(cell.count(")")):
-            if not pending:
+            if not open_indices:
                 raise UserError(
-                    f"{where}: word {i + 1} closes a bracket that no word opened; fetch the file"
-                    " again."
+                    f"{where}: word {position + 1} closes a bracket that no word opened; fetch the"
+                    " file again."
                 )
-            label, start, _ = found[pending[-1]]
-            found[pending.pop()] = (label, start, i + 1)
-    if pending:
-        raise UserError(
-            f"{where}: the bracket ({found[pending[0]][0]} is never closed; fetch the file again."
-        )
-    return found
+            index = open_indices.pop()
+            label, start, _ = labelled[index]
+            labelled[index] = (label, start, position + 1)
+    if open_indices:
+        label, *_ = labelled[open_indices[0]]
+        raise UserError(f"{where}: the bracket ({label} is never closed; fetch the file again.")
+    return labelled
 
 
 def mentions(cells: Iterable[str], where: str) -> list[Mention]:
     """List mentions by start and end, from cells such as "(3|(7)" and "3)", or
     "(3-person-new(7-place)" and "3)"."""
-    found, pending = [], defaultdict(list)
-    for i, cell in enumerate(cells):
+    closed, open_marks = set(), defaultdict(list)
+    for position, cell in enumerate(cells):
         for mark in MARK.findall(cell):
             entity, _, rest = mark.strip("()").partition("-")
             if mark.startswith("("):
-                pending[entity].append((i, rest))
+                open_marks[entity].append((position, rest))
             if mark.endswith(")"):
-                if not pending[entity]:
+                if not open_marks[entity]:
                     raise UserError(
-                        f"{where}: word {i + 1} closes the mention {entity}, which no word opened;"
-                        " fetch the file again."
+                        f"{where}: word {position + 1} closes the mention {entity}, which no word"
+                        " opened; fetch the file again."
                     )
-                start, rest = pending[entity].pop()
-                found.append(Mention(start, i + 1, entity, rest))
-    for entity, left in pending.items():
-        if left:
+                start, rest = open_marks[entity].pop()
+                closed.add(Mention(start, position + 1, entity, rest))
+    for entity, marks in open_marks.items():
+        if marks:
             raise UserError(
                 f"{where}: the mention {entity} is never closed; fetch the file again."
             )
-    return sorted(set(found))
+    return sorted(closed)
 
 
 def trees(text: str, where: str) -> Iterator[Tree]:
     """Yield the trees of a PTB file. Each begins with a bracket in the first column; traces are
     leaves too."""
     starts = [match.start() for match in re.finditer(r"^\(", text, re.MULTILINE)]
-    line, previous = 1, 0
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        line, previous = line + text.count("\n", previous, start), start
+    line = 1 + text.count("\n", 0, starts[0]) if starts else 1
+    for start, end in pairwise([*starts, len(text)]):
         tree = text[start:end]
         leaves = LEAF.findall(tree)
-        bits = re.findall(r"[^*]*\*\)*", re.sub(r"\s", "", LEAF.sub("*", tree)))
+        structure = re.sub(r"\s", "", LEAF.sub("*", tree))
+        bits = re.findall(r"[^*]*\*\)*", structure)
         if len(bits) != len(leaves) or not leaves:
             raise UserError(
                 f"{where}:{line}: this is not a tree in brackets; fetch the file again."
             )
-        yield Tree(line, [word for _, word in leaves], [tag for tag, _ in leaves], bits)
+        words = [word for _, word in leaves]
+        tags = [tag for tag, _ in leaves]
+        yield Tree(line, words, tags, bits)
+        line += tree.count("\n")
 
 
 def bare(label: str) -> str:
     """Remove function tags and indices from a label: NP-SBJ-1 and NP=2 become NP, but -LRB- and
     WP-S stay."""
-    first, *others = label.replace("=", "-").replace("|", "-").split("-")
-    if not first:
+    category, *functions = re.split("[-=|]", label)
+    if not category:
         return label
-    return f"{first}-S" if others[:1] == ["S"] else first
+    if functions and functions[0] == "S":
+        return f"{category}-S"
+    return category
 
 
 def tag_targets(tags: Iterable[str]) -> list[dict]:
-    return [target(bare(tag), (i, i + 1)) for i, tag in enumerate(tags)]
+    return [target(bare(tag), (index, index + 1)) for index, tag in enumerate(tags)]
 
 
 def constituent_targets(bits: Sequence[str], where: str) -> list[dict]:
     """Make a target for each bracket, the root's included. A unary chain gives several targets
     with one span."""
-    found = spans(bits, where)
-    if not found or found[0][1:] != (0, len(bits)):
+    constituents = spans(bits, where)
+    if not constituents or constituents[0][1:] != (0, len(bits)):
         raise UserError(f"{where}: the tree has several roots or none; fetch the file again.")
-    return [target(bare(label), (start, end)) for label, start, end in found]
+    return [target(bare(label), (start, end)) for label, start, end in constituents]
 
 
 def frame_targets(
@@ -128,19 +133,24 @@ def frame_targets(
     argument. Frames without a verb are counted."""
     frames = []
     for column in columns:
-        found = spans(column, where)
-        verb = next(((start, end) for label, start, end in found if label == "V"), None)
-        if verb:
-            frames.append([target(label, verb, (s, e)) for label, s, e in found if label != "V"])
+        verbs, arguments = [], []
+        for label, start, end in spans(column, where):
+            if label == "V":
+                verbs.append((start, end))
+            else:
+                arguments.append((label, (start, end)))
+        if verbs:
+            frames.append([target(label, verbs[0], span) for label, span in arguments])
         else:
             irregular["frames without a verb"] += 1
     return frames
 
 
-def pair_targets(found: Sequence[Mention]) -> list[dict]:
-    """Make a target for each pair of mentions, the earlier first: "1" if both are of one entity,
-    else "0"."""
-    return [
-        target("1" if a.entity == b.entity else "0", (a.start, a.end), (b.start, b.end))
-        for a, b in combinations(found, 2)
-    ]
+def pair_targets(mentions: Sequence[Mention]) -> list[dict]:
+    """Make a target for each pair of mentions, the earlier first: "1" if they name the same
+    entity, else "0"."""
+    targets = []
+    for first, second in combinations(mentions, 2):
+        label = "1" if first.entity == second.entity else "0"
+        targets.append(target(label, (first.start, first.end), (second.start, second.end)))
+    return targets

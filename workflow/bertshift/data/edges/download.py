@@ -9,23 +9,22 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, build_opener
 
+from bertshift.data.attempts import ATTEMPTS, count_attempts
 from bertshift.data.text_file import is_web_page
 from bertshift.errors import UserError
 from bertshift.files import atomic
 from bertshift.files import sha256 as digest
 
 HERE = ("localhost", "127.0.0.1", "::1")
-ATTEMPTS = 4
-FIRST_WAIT = 2.0  # seconds; doubled after every attempt
 TIMEOUT = 60.0  # seconds without a byte
 REPORT_EVERY = 5.0  # seconds
 CHUNK = 1 << 18
-# Answers that a server may take back: a timeout, too many requests.
+# Statuses of temporary faults: a timeout, too many requests.
 PASSING = (408, 429)
 
 
 class _Fault(Exception):
-    """An answer that is not the file that was asked for."""
+    """An answer that is not the requested file."""
 
 
 class _Redirects(HTTPRedirectHandler):
@@ -36,27 +35,26 @@ class _Redirects(HTTPRedirectHandler):
 
 
 def download(url: str, path: Path, sha256: str | None = None) -> None:
-    """Bring the file at `url` to `path`, whole or not at all, with the SHA-256 if one is given.
+    """Download the file at `url` to `path`, completely or not at all; check its SHA-256 if one is
+    given.
 
     Raises UserError for an address that the publisher does not have, and where `ATTEMPTS` attempts
-    brought no connection, part of the file, a web page or another file. Only the address as given
-    is ever printed, without what it may hold of a password: redirects can carry secrets.
+    brought no connection, part of the file, a web page or another file. Only the given address is
+    printed, without a password: redirects can carry secrets.
     """
     parts = urlsplit(url)
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     # The opener also opens files and FTP, and takes a password for a port.
-    local = parts.scheme == "http" and parts.hostname in HERE
-    if not (parts.scheme == "https" or local) or "@" in parts.netloc:
+    is_local = parts.scheme == "http" and parts.hostname in HERE
+    if not (parts.scheme == "https" or is_local) or "@" in parts.netloc:
         raise UserError(
             f"{shown} is no plain web address; write one with https:// under `download`."
         )
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+    for attempt in count_attempts():
         try:
             with atomic(path) as temporary:
-                _transfer(url, temporary, shown)
-                _check(temporary, sha256)
+                _receive_file(url, temporary, shown)
+                _check_file(temporary, sha256)
             print(f"{shown}: {path.stat().st_size / 1e6:.1f} MB, done", file=sys.stderr)
             return
         except HTTPError as error:
@@ -70,14 +68,14 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
             fault = str(error.reason)
         except (_Fault, HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
             fault = str(error) or type(error).__name__
-        print(f"{shown}: attempt {attempt + 1} of {ATTEMPTS} failed ({fault})", file=sys.stderr)
+        print(f"{shown}: attempt {attempt} of {ATTEMPTS} failed ({fault})", file=sys.stderr)
     raise UserError(
         f"{shown} did not arrive in {ATTEMPTS} attempts ({fault}); check the connection and try"
         " again, or put the file into a mirror directory."
     )
 
 
-def _transfer(url: str, path: Path, shown: str) -> None:
+def _receive_file(url: str, path: Path, shown: str) -> None:
     received, reported = 0, time.monotonic()
     with build_opener(_Redirects).open(url, timeout=TIMEOUT) as response, open(path, "wb") as file:
         announced = response.headers.get("Content-Length")
@@ -93,21 +91,23 @@ def _transfer(url: str, path: Path, shown: str) -> None:
         raise _Fault(f"{received} of {announced} bytes came")
 
 
-def _check(path: Path, sha256: str | None) -> None:
+def _check_file(path: Path, sha256: str | None) -> None:
     with open(path, "rb") as file:
         start = file.read(200)
     if not start:
         raise _Fault("an empty file came")
     if is_web_page(start):
         raise _Fault("a web page came in its place")
-    if sha256 and (found := digest(path)) != sha256:
-        raise _Fault(f"a file with the SHA-256 {found} came where {sha256} is expected")
-    # Archives made on request have no lasting SHA-256, and come without their length.
-    if not sha256 and start.startswith(b"\x1f\x8b"):
-        _check_packed(path)
+    if sha256:
+        received = digest(path)
+        if received != sha256:
+            raise _Fault(f"a file with the SHA-256 {received} came where {sha256} is expected")
+    elif start.startswith(b"\x1f\x8b"):
+        # Archives made on request have no lasting SHA-256, and come without their length.
+        _check_gzip(path)
 
 
-def _check_packed(path: Path) -> None:
+def _check_gzip(path: Path) -> None:
     try:
         with gzip.open(path) as file:
             while file.read(CHUNK):

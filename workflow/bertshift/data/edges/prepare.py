@@ -16,7 +16,7 @@ class Format(NamedTuple):
     read: Callable[[str, Mapping[str, Path]], dict[str, Split]]
     tasks: Iterable[str]
     files: Iterable[str] = SPLITS
-    more: Iterable[str] = ()  # files that an entry may name or not
+    more: Iterable[str] = ()  # optional files of an entry
 
 
 FORMATS = {
@@ -44,89 +44,96 @@ def prepare_edges(
     missing or damaged file, and for other counts than expected where the entry is strict.
     """
     root, directory = Path(root), Path(directory)
-    files = _files(name, spec, root)
+    files = _find_files(name, spec, root)
     splits = FORMATS[spec["format"]].read(spec["task"], files)
     if spec.get("jiant_compat"):
         splits = {
             split: treebank.without_lost_by_jiant(splits[split], files[split]) for split in SPLITS
         }
-    counts = {split: _counts(splits[split]) for split in SPLITS}
+    counts = {split: _count_units(splits[split]) for split in SPLITS}
     empty = [split for split in SPLITS if not counts[split]["targets"]]
     if empty:
         raise UserError(f"The {empty[0]} split of {name!r} has no targets; fetch its files again.")
-    labels = sorted({label for split in splits.values() for label in _labels(split)})
-    differences = list(_differences(spec.get("expected") or {}, counts, len(labels)))
+    labels = sorted(set().union(*map(_collect_labels, splits.values())))
+    differences = list(_describe_differences(spec.get("expected") or {}, counts, len(labels)))
     if differences and spec.get("strict"):
         raise UserError(
             f"{name!r} does not have the counts of its entry in the catalogue:"
             f" {'; '.join(differences)}. Make the files again, or set strict to false there."
         )
-    irregular = {split: Counter(splits[split].irregular) for split in SPLITS}
-    # The sidecar takes its name last: where it is, the records are whole.
+    irregular = {}
+    # The sidecar is written last: where it exists, the records are complete.
     (directory / SIDECAR).unlink(missing_ok=True)
     for split in SPLITS:
-        filled = [record for record in splits[split].records if record["targets"]]
-        irregular[split]["records without targets"] = len(splits[split].records) - len(filled)
-        write_jsonl(directory / f"{split}.jsonl", filled)
+        records = splits[split].records
+        with_targets = [record for record in records if record["targets"]]
+        without_targets = Counter({"records without targets": len(records) - len(with_targets)})
+        irregular[split] = dict(sorted((splits[split].irregular + without_targets).items()))
+        write_jsonl(directory / f"{split}.jsonl", with_targets)
     shape = TASKS[spec["task"]]
-    names = ",".join(str(path.relative_to(root)) for path in files.values())
+    paths = [str(path.relative_to(root)) for path in files.values()]
     sidecar = {
         "name": name,
         **{key: spec[key] for key in ("task", "format")},
         "licence": spec.get("licence", NOT_STATED),
         "origin": origin,
-        "source": f"{'download' if origin == HUB else origin}:{names}",
-        "source_sha256": {str(path.relative_to(root)): _digest(path) for path in files.values()},
+        "source": f"{'download' if origin == HUB else origin}:{','.join(paths)}",
+        "source_sha256": {path: _hash_path(root / path) for path in paths},
         "spans": shape.spans,
         "multilabel": shape.multilabel,
         "labels": labels,
         "counts": counts,
         "expected": spec.get("expected"),
-        "remarks": [*filter(None, [spec.get("remark")]), *differences],
-        "irregular": {split: dict(sorted((+found).items())) for split, found in irregular.items()},
+        "remarks": [spec["remark"], *differences] if spec.get("remark") else differences,
+        "irregular": irregular,
     }
     write_json(directory / SIDECAR, sidecar)
 
 
-def _counts(split: Split) -> dict[str, int]:
+def _count_units(split: Split) -> dict[str, int]:
     targets = [len(record["targets"]) for record in split.records]
-    return {**split.source, "records": sum(map(bool, targets)), "targets": sum(targets)}
+    records = sum(number > 0 for number in targets)
+    return {**split.source, "records": records, "targets": sum(targets)}
 
 
-def _labels(split: Split) -> Iterator[str]:
+def _collect_labels(split: Split) -> set[str]:
+    labels = set()
     for record in split.records:
         for target in record["targets"]:
             label = target["label"]
-            yield from [label] if isinstance(label, str) else label
+            labels.update([label] if isinstance(label, str) else label)
+    return labels
 
 
-def _differences(
+def _describe_differences(
     expected: Mapping, counts: Mapping[str, Mapping[str, int]], labels: int
 ) -> Iterator[str]:
     if expected.get("labels", labels) != labels:
         yield f"{labels} labels, {expected['labels']} expected"
     for split in SPLITS:
-        for unit, number in expected.get(split, {}).items():
-            if counts[split].get(unit) != number:
-                yield f"{split}: {counts[split].get(unit, 'no')} {unit}, {number} expected"
+        for unit, expected_count in expected.get(split, {}).items():
+            count = counts[split].get(unit, "no")
+            if count != expected_count:
+                yield f"{split}: {count} {unit}, {expected_count} expected"
 
 
-def _files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
+def _find_files(name: str, spec: Mapping, root: Path) -> dict[str, Path]:
     """Find the entry's files and folders. UserError where one does not exist."""
-    for part, path in spec["files"].items():
-        if not (root / path).exists():
+    files = {part: root / path for part, path in spec["files"].items()}
+    for part, path in files.items():
+        if not path.exists():
+            source = f" from {spec['url']}" if "url" in spec else ""
             raise UserError(
-                f"{root / path} does not exist, which the edge set {name!r} needs ({part}); put it"
-                " there" + (f" from {spec['url']}." if "url" in spec else ".")
+                f"{path} does not exist, which the edge set {name!r} needs ({part}); put it"
+                f" there{source}."
             )
-    return {part: root / path for part, path in spec["files"].items()}
+    return files
 
 
-def _digest(path: Path) -> str:
-    """Hash a file by SHA-256, and a folder by the names and SHA-256s of all its files."""
+def _hash_path(path: Path) -> str:
+    """Hash a file by SHA-256, a folder by the names and SHA-256s of all its files."""
     if path.is_file():
         return sha256(path)
-    inside = sorted(each for each in path.rglob("*") if each.is_file())
-    return hashlib.sha256(
-        "".join(f"{each.relative_to(path)} {sha256(each)}\n" for each in inside).encode()
-    ).hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    listing = "".join(f"{file.relative_to(path)} {sha256(file)}\n" for file in files)
+    return hashlib.sha256(listing.encode()).hexdigest()

@@ -1,13 +1,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 from pathlib import Path
 
 from bertshift.data.edges import skeletons
 from bertshift.data.edges.brackets import constituent_targets, frame_targets, tag_targets
 from bertshift.data.edges.records import Split, record
-from bertshift.data.text_file import read_lines
+from bertshift.data.text_file import numbered_blocks, read_lines
 from bertshift.errors import UserError
+
+COLUMNS = 7  # at least
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
@@ -28,33 +29,34 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 def _read_split(task: str, path: Path, documents: Mapping | None) -> Split:
     records, source, irregular = [], Counter(), Counter()
-    sentences = (
-        _sentences(path) if documents is None else skeletons.join(path, documents, irregular)
-    )
+    if documents is None:
+        sentences = _read_sentences(path)
+    else:
+        sentences = skeletons.join(path, documents, irregular)
     for where, rows in sentences:
         ids, _, words, tags, bits, _, _, *frames = zip(*rows, strict=True)
         source.update(sentences=1, tokens=len(words))
         if task == "srl":
-            found = frame_targets(frames, where, irregular)
-            source["frames"] += len(found)
+            target_lists = frame_targets(frames, where, irregular)
+            source["frames"] += len(target_lists)
+        elif task == "pos":
+            target_lists = [tag_targets(tags)]
         else:
-            found = [tag_targets(tags) if task == "pos" else constituent_targets(bits, where)]
-        records += [record(task, where, words, targets, sentence=ids[0]) for targets in found]
+            target_lists = [constituent_targets(bits, where)]
+        for targets in target_lists:
+            records.append(record(task, where, words, targets, sentence=ids[0]))
     return Split(records, source, irregular)
 
 
-def _sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    numbered = enumerate(read_lines(path), 1)
-    for filled, lines in groupby(numbered, key=lambda line: bool(line[1].strip())):
-        if filled:
-            rows = []
-            for number, line in lines:
-                rows.append(line.split("\t"))
-                if rows[-1][:2] != [rows[0][0], str(len(rows) - 1)] or len(rows[-1]) != max(
-                    len(rows[0]), 7
-                ):
-                    raise UserError(
-                        f"{path}:{number} is not word {len(rows) - 1} of the sentence {rows[0][0]}"
-                        f" in {max(len(rows[0]), 7)} columns; fetch the file again."
-                    )
-            yield f"{path}:{number - len(rows) + 1}", rows
+def _read_sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
+    for first, lines in numbered_blocks(read_lines(path)):
+        rows = [line.split("\t") for line in lines]
+        sentence = rows[0][0]
+        width = max(len(rows[0]), COLUMNS)
+        for index, row in enumerate(rows):
+            if row[:2] != [sentence, str(index)] or len(row) != width:
+                raise UserError(
+                    f"{path}:{first + index} is not word {index} of the sentence {sentence}"
+                    f" in {width} columns; fetch the file again."
+                )
+        yield f"{path}:{first}", rows

@@ -31,12 +31,16 @@ TASKS = {
 
 
 class Split(NamedTuple):
-    """One split as read: its records, what its files hold {unit: number}, and what was left out
-    {reason: number}."""
+    """One split as read: its records, the contents of its files {unit: number}, and the items left
+    out {reason: number}."""
 
     records: list[dict]
     source: Counter
     irregular: Counter
+
+
+def empty_splits() -> dict[str, Split]:
+    return {split: Split([], Counter(), Counter()) for split in SPLITS}
 
 
 def target(
@@ -53,54 +57,50 @@ def record(task: str, where: str, words: Sequence[str], targets: list[dict], **i
 
     The UserError for a fault begins with `where` (file and line).
     """
-    if fault := _fault(words, targets, TASKS[task]):
+    if fault := _find_fault(words, targets, TASKS[task]):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
     return {"words": list(words), "info": info, "targets": targets}
 
 
-def _fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
-    """Say what is wrong with a record, or return None."""
+def _find_fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
+    """Describe the first fault of a record, or return None."""
     if not words:
         return "the sentence has no words"
     if not all(words):
         return f"word {list(words).index('') + 1} is empty"
-    for number, each in enumerate(targets, 1):
-        if fault := _target_fault(each, shape, len(words)):
+    for number, item in enumerate(targets, 1):
+        if fault := _find_target_fault(item, shape, len(words)):
             return f"target {number} {fault}"
     if shape.tokens:
-        repeated = [
-            start for start, n in Counter(each["span1"][0] for each in targets).items() if n > 1
-        ]
-        if repeated:
-            return f"word {repeated[0] + 1} has several targets where each word has one"
+        targets_at = Counter(item["span1"][0] for item in targets)
+        for start, number in targets_at.items():
+            if number > 1:
+                return f"word {start + 1} has several targets where each word has one"
     return None
 
 
-def _target_fault(found: Mapping, shape: Shape, length: int) -> str | None:
-    if not isinstance(found, dict):
+def _find_target_fault(item: Mapping, shape: Shape, length: int) -> str | None:
+    if not isinstance(item, dict):
         return "is not an object"
     expected = ["span1", "span2"][: shape.spans]
-    present = [name for name in ("span1", "span2") if name in found]
+    present = [name for name in ("span1", "span2") if name in item]
     if present != expected:
         return f"has {' and '.join(present) or 'no span'} where {' and '.join(expected)} should be"
     for name in expected:
-        span = found[name]
-        if (
-            not isinstance(span, list)
-            or len(span) != 2
-            or not all(type(bound) is int for bound in span)
-        ):
+        span = item[name]
+        if not isinstance(span, list) or [type(bound) for bound in span] != [int, int]:
             return f"has the {name} {span}, which is not [start, end)"
         start, end = span
         if start >= end:
             return f"has the empty {name} [{start}, {end})"
         if start < 0 or end > length:
             return f"has the {name} [{start}, {end}) outside its {length} words"
-    if shape.tokens and found["span1"][1] - found["span1"][0] > 1:
-        return f"has the span1 {found['span1']} where a single word should be"
-    label = found.get("label")
+    start, end = item["span1"]
+    if shape.tokens and end - start > 1:
+        return f"has the span1 {item['span1']} where a single word should be"
+    label = item.get("label")
     labels = [label] if isinstance(label, str) else label
-    if not isinstance(labels, list) or not all(isinstance(each, str) and each for each in labels):
+    if not isinstance(labels, list) or not all(isinstance(name, str) and name for name in labels):
         return "has no label"
     if not shape.multilabel and len(labels) != 1:
         return f"has {len(labels)} labels where one should be"
@@ -108,7 +108,7 @@ def _target_fault(found: Mapping, shape: Shape, length: int) -> str | None:
 
 
 def read_edge_sidecar(directory: Path) -> dict:
-    """Read what is known of a prepared edge set.
+    """Read the sidecar of a prepared edge set.
 
     Keys: name, task, format, licence, origin, source, source_sha256 {file: sha}, spans (1 or 2),
     multilabel, labels (sorted, over all splits), counts {split: {unit: number}}, expected (the

@@ -18,29 +18,28 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     """Read relations between two nominals from the files of SemEval-2010 task 8 (Hendrickx et al.
     2010).
 
-    Words are what white space separates, punctuation attached; a span is every word that touches
-    its tag.
+    White space separates words, so punctuation is attached; a span has every word that touches its
+    tag.
     """
     draw = random.Random(SEED)
-    splits = {"train": [], "dev": [], "test": list(_records(task, files["test"]))}
-    for each in _records(task, files["train"]):
-        splits["train" if draw.random() <= TRAINED else "dev"].append(each)
+    splits = {"train": [], "dev": [], "test": list(_read_records(task, files["test"]))}
+    for row in _read_records(task, files["train"]):
+        split = "train" if draw.random() <= TRAINED else "dev"
+        splits[split].append(row)
     return {
         split: Split(records, Counter(sentences=len(records)), Counter())
         for split, records in splits.items()
     }
 
 
-def _records(task: str, path: Path) -> Iterator[dict]:
+def _read_records(task: str, path: Path) -> Iterator[dict]:
     """Split the file into blocks of a sentence, its relation and a comment."""
     lines = list(read_lines(path))
     for number, line in enumerate(lines, 1):
         if not line[:1].isdigit():
             continue
-        sentence, label = (
-            SENTENCE.fullmatch(line.strip()),
-            "".join(lines[number : number + 1]).strip(),
-        )
+        sentence = SENTENCE.fullmatch(line.strip())
+        label = lines[number].strip() if number < len(lines) else ""
         if not sentence:
             raise UserError(
                 f'{path}:{number} is not number, tab, "sentence with <e1> and <e2>"; fetch the'
@@ -50,27 +49,26 @@ def _records(task: str, path: Path) -> Iterator[dict]:
             raise UserError(
                 f"{path}:{number + 1} has no relation but {label[:40]!r}; fetch the file again."
             )
-        words, first, second = _spans(*sentence.groups())
-        yield record(
-            task,
-            f"{path}:{number}",
-            words,
-            [target(label, first, second)],
-            sentence=line.split("\t")[0],
-        )
+        words, span1, span2 = _split_words(*sentence.groups())
+        targets = [target(label, span1, span2)]
+        sentence_id = line.split("\t")[0]
+        yield record(task, f"{path}:{number}", words, targets, sentence=sentence_id)
 
 
-def _spans(before: str, first: str, between: str, second: str, after: str):
-    text = before + first + between + second + after
-    words = list(re.finditer(r"\S+", text))
+def _split_words(before: str, first: str, between: str, second: str, after: str):
+    """Split the text into words; find the span of words that touch `first` and `second`."""
+    words = list(re.finditer(r"\S+", before + first + between + second + after))
 
     def touching(start: int, end: int) -> tuple[int, int]:
-        inside = [i for i, word in enumerate(words) if word.start() < end and word.end() > start]
-        return (inside[0], inside[-1] + 1) if inside else (0, 0)
+        indices = [
+            index for index, word in enumerate(words) if word.start() < end and word.end() > start
+        ]
+        return (indices[0], indices[-1] + 1) if indices else (0, 0)
 
-    start = len(before + first + between)
+    first_start = len(before)
+    second_start = len(before + first + between)
     return (
         [word[0] for word in words],
-        touching(len(before), len(before + first)),
-        touching(start, start + len(second)),
+        touching(first_start, first_start + len(first)),
+        touching(second_start, second_start + len(second)),
     )

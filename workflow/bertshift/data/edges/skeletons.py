@@ -7,9 +7,11 @@ from pathlib import Path
 
 from bertshift.data import conllu
 from bertshift.data.edges.archive import read_members
+from bertshift.data.text_file import numbered_blocks
 from bertshift.errors import UserError
 
 WANTED = re.compile(r"[^/]*/(data/google/ewt/[^/]+/[^/]+/[^/]+\.xml\.gold_skel)")
+COLUMNS = 8  # at least
 TAG = 4
 Skeleton = list[list[str]]  # the columns of each word: document, sentence, index, [WORD], tag, ...
 
@@ -24,7 +26,7 @@ def read_documents(archive: Path) -> dict[str, list[Skeleton]]:
     documents = {}
     for path, text in read_members(archive, WANTED).items():
         *_, genre, _, name = path.removesuffix(".xml.gold_skel").split("/")
-        documents[f"{genre}-{name}"] = list(_sentences(text, f"{archive}/{path}"))
+        documents[f"{genre}-{name}"] = list(_read_skeletons(text, f"{archive}/{path}"))
     if not documents:
         raise UserError(
             f"{archive} has no data/google/ewt/; fetch the archive of PropBank's whole repository."
@@ -35,10 +37,10 @@ def read_documents(archive: Path) -> dict[str, list[Skeleton]]:
 def join(
     path: Path, documents: Mapping[str, list[Skeleton]], irregular: Counter
 ) -> Iterator[tuple]:
-    """Yield (place, rows) of every sentence of a CoNLL-U file of EWT that has a skeleton of its
+    """Yield (location, rows) of every sentence of a CoNLL-U file of EWT that has a skeleton of its
     length.
 
-    A row is sentence id, index, word, then what follows [WORD] in the skeleton. The other
+    A row has sentence id, index, word, then the skeleton's columns after [WORD]. The other
     sentences are counted.
     """
     sentences = conllu.read(path, {})[0]
@@ -49,49 +51,52 @@ def join(
         if document not in documents:
             irregular["sentences without a skeleton"] += len(rows)
             continue
-        joined = [
-            pair
-            for pair in _pairs(rows, documents[document])
-            if len(pair[0]["words"]) == len(pair[1])
+        pairs = [
+            (row, skeleton)
+            for row, skeleton in _pair_with_skeletons(rows, documents[document])
+            if len(row["words"]) == len(skeleton)
         ]
-        irregular["sentences divided otherwise than their skeleton"] += len(rows) - len(joined)
-        for row, skeleton in joined:
-            columns = zip(row["words"], skeleton, strict=True)
-            yield (
-                f"{path}, sentence {row['id']}",
-                [
-                    [row["id"], str(i), word, *fields[TAG:]]
-                    for i, (word, fields) in enumerate(columns)
-                ],
-            )
+        irregular["sentences divided otherwise than their skeleton"] += len(rows) - len(pairs)
+        for row, skeleton in pairs:
+            yield f"{path}, sentence {row['id']}", _join_rows(row, skeleton)
 
 
-def _pairs(rows: list[dict], skeletons: list[Skeleton]) -> Iterator[tuple[dict, Skeleton]]:
+def _join_rows(row: dict, skeleton: Skeleton) -> list[list[str]]:
+    columns = zip(row["words"], skeleton, strict=True)
+    return [
+        [row["id"], str(index), word, *fields[TAG:]]
+        for index, (word, fields) in enumerate(columns)
+    ]
+
+
+def _pair_with_skeletons(
+    rows: list[dict], skeletons: list[Skeleton]
+) -> Iterator[tuple[dict, Skeleton]]:
     """Pair each row with its skeleton: by position, or by its tags where the document has another
     number of sentences now."""
     if len(rows) == len(skeletons):
         yield from zip(rows, skeletons, strict=True)
         return
-    tags = (
-        [tuple(row["xpos"]) for row in rows],
-        [tuple(word[TAG] for word in each) for each in skeletons],
-    )
-    for a, b, size in SequenceMatcher(None, *tags, autojunk=False).get_matching_blocks():
-        yield from zip(rows[a : a + size], skeletons[b : b + size], strict=True)
+    row_tags = [tuple(row["xpos"]) for row in rows]
+    skeleton_tags = [tuple(word[TAG] for word in skeleton) for skeleton in skeletons]
+    matcher = SequenceMatcher(None, row_tags, skeleton_tags, autojunk=False)
+    for block in matcher.get_matching_blocks():
+        first, second = block.a, block.b
+        yield from zip(
+            rows[first : first + block.size],
+            skeletons[second : second + block.size],
+            strict=True,
+        )
 
 
-def _sentences(text: str, where: str) -> Iterator[Skeleton]:
-    numbered = enumerate(text.split("\n"), 1)
-    for filled, lines in groupby(numbered, key=lambda line: bool(line[1].strip())):
-        if filled:
-            words = []
-            for number, line in lines:
-                words.append(line.split())
-                if words[-1][2:3] != [str(len(words) - 1)] or len(words[-1]) != max(
-                    len(words[0]), 8
-                ):
-                    raise UserError(
-                        f"{where}:{number} is not word {len(words) - 1} of its sentence in "
-                        f"{max(len(words[0]), 8)} columns; delete the archive and fetch it again."
-                    )
-            yield words
+def _read_skeletons(text: str, where: str) -> Iterator[Skeleton]:
+    for first, lines in numbered_blocks(text.split("\n")):
+        words = [line.split() for line in lines]
+        width = max(len(words[0]), COLUMNS)
+        for index, word in enumerate(words):
+            if len(word) != width or word[2] != str(index):
+                raise UserError(
+                    f"{where}:{first + index} is not word {index} of its sentence in "
+                    f"{width} columns; delete the archive and fetch it again."
+                )
+        yield words

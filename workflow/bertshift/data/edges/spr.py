@@ -4,13 +4,14 @@ import lzma
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
 from bertshift.data import conllu
 from bertshift.data.edges import brackets
 from bertshift.data.edges.archive import read_members
-from bertshift.data.edges.records import SPLITS, Split, record, target
+from bertshift.data.edges.records import SPLITS, Split, empty_splits, record, target
 from bertshift.data.text_file import read_text
 from bertshift.errors import UserError
 
@@ -37,48 +38,50 @@ def read_spr2(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     "dev" and "test" are that treebank. Answers that call a property not applicable are left out,
     and so is an argument that has no others.
     """
-    splits = {split: Split([], Counter(), Counter()) for split in SPLITS}
-    asked = {split: defaultdict(dict) for split in SPLITS}
-    for where, row in _table(
-        files["rows"], (*SPANS, "Arg.Phrase", "Property", "Response", "Applicable")
-    ):
-        split, sentence = _split(where, row), row.get("sent_id") or row.get("Sentence.ID")
-        predicate, start, end = (_number(where, row, key) for key in SPANS)
-        argument = Argument(where, html.unescape(row["Arg.Phrase"]), {})
-        answers = asked[split][sentence].setdefault((predicate, start, end + 1), argument).answers
+    splits = empty_splits()
+    arguments = {split: defaultdict(dict) for split in SPLITS}  # by sentence, then by words
+    columns = (*SPANS, "Arg.Phrase", "Property", "Response", "Applicable")
+    for where, row in _read_table(files["rows"], columns):
+        split = _parse_split(where, row)
+        sentence = row.get("sent_id") or row.get("Sentence.ID")
+        predicate, start, end = (_parse_number(where, row, column) for column in SPANS)
+        key = (predicate, start, end + 1)
+        phrase = html.unescape(row["Arg.Phrase"])
+        argument = arguments[split][sentence].setdefault(key, Argument(where, phrase, {}))
         if row["Applicable"] == "no":
             splits[split].irregular["answers: not applicable"] += 1
         elif row["Response"] == "nan":
             splits[split].irregular["answers: none given"] += 1
         else:
-            answers.setdefault(row["Property"], []).append(_number(where, row, "Response"))
-    for split, found in splits.items():
-        for number, row in enumerate(conllu.read(files[split], {})[0], 1):
-            sentence = row.get("id", f"en-ud-{split}.conllu {number}")
-            if sentence in asked[split]:
-                arguments = asked[split].pop(sentence)
-                where = next(iter(arguments.values())).where
-                targets = list(_phrase_targets(arguments, row["words"], found.irregular))
-                found.records.append(record(task, where, row["words"], targets, sentence=sentence))
-        absent = sum(map(len, asked[split].values()))
-        found.irregular["arguments in sentences that the treebank lacks"] += absent
-        _count_sentences(found)
+            _add_answer(argument, where, row)
+    for name, split in splits.items():
+        sentences, _ = conllu.read(files[name], {})
+        for number, row in enumerate(sentences, 1):
+            sentence = row.get("id", f"en-ud-{name}.conllu {number}")
+            if sentence in arguments[name]:
+                sentence_arguments = arguments[name].pop(sentence)
+                where = next(iter(sentence_arguments.values())).where
+                words = row["words"]
+                targets = list(_phrase_targets(sentence_arguments, words, split.irregular))
+                split.records.append(record(task, where, words, targets, sentence=sentence))
+        absent = sum(map(len, arguments[name].values()))
+        split.irregular["arguments in sentences that the treebank lacks"] += absent
+        _count_sentences(split)
     return splits
 
 
 def _phrase_targets(
     arguments: Mapping[tuple, Argument], words: list[str], irregular: Counter
 ) -> Iterator[dict]:
-    for (predicate, start, end), (_, phrase, answers) in sorted(arguments.items()):
-        if " ".join(words[start:end]).lower() != phrase.lower():
+    for (predicate, start, end), argument in sorted(arguments.items()):
+        if " ".join(words[start:end]).lower() != argument.phrase.lower():
             irregular["arguments with other words than the treebank"] += 1
-        elif not answers:
+        elif not argument.answers:
             irregular["arguments without an applicable property"] += 1
         else:
-            holds = sorted(
-                name for name, given in answers.items() if sum(given) >= SPR2_FROM * len(given)
-            )
-            yield target(holds, (predicate, predicate + 1), (start, end))
+            means = _mean_answers(argument)
+            properties = [name for name in sorted(means) if means[name] >= SPR2_FROM]
+            yield target(properties, (predicate, predicate + 1), (start, end))
 
 
 def read_spr1(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
@@ -88,76 +91,98 @@ def read_spr1(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     files["rows"] is the publisher's table, which points into trees; files["trees"] is a folder
     with the treebank's wsj_*.mrg. The pointer 3:1 is the node one above leaf 3, traces counted.
     """
-    splits = {split: Split([], Counter(), Counter()) for split in SPLITS}
-    asked = {split: defaultdict(dict) for split in SPLITS}
-    for where, row in _table(
-        files["rows"], ("Sentence.ID", "Pred.Token", "Arg.Pos", "Property", "Response")
-    ):
+    splits = empty_splits()
+    arguments = {split: defaultdict(dict) for split in SPLITS}  # by sentence, then by pointers
+    columns = ("Sentence.ID", "Pred.Token", "Arg.Pos", "Property", "Response")
+    for where, row in _read_table(files["rows"], columns):
+        split, sentence = _parse_split(where, row), row["Sentence.ID"]
         pointer = row["Arg.Pos"]
-        arguments = asked[_split(where, row)][row["Sentence.ID"]]
-        key = _number(where, row, "Pred.Token"), pointer
-        answers = arguments.setdefault(key, Argument(where, pointer, {})).answers
-        answers.setdefault(row["Property"], []).append(_number(where, row, "Response"))
-    trees = _trees(
-        files["trees"], {name.partition("_")[0] for found in asked.values() for name in found}
-    )
-    for split, found in splits.items():
-        for sentence, arguments in sorted(asked[split].items()):
+        key = (_parse_number(where, row, "Pred.Token"), pointer)
+        argument = arguments[split][sentence].setdefault(key, Argument(where, pointer, {}))
+        _add_answer(argument, where, row)
+    names = {name.partition("_")[0] for sentences in arguments.values() for name in sentences}
+    trees = _read_trees(files["trees"], names)
+    for name, split in splits.items():
+        for sentence, sentence_arguments in sorted(arguments[name].items()):
             if sentence not in trees:
-                found.irregular["arguments in sentences that the treebank lacks"] += len(arguments)
+                absent = len(sentence_arguments)
+                split.irregular["arguments in sentences that the treebank lacks"] += absent
                 continue
             where, tree = trees[sentence]
-            kept = [i for i, tag in enumerate(tree.tags) if tag != "-NONE-"]
-            words = [UNESCAPED.get(tree.words[i], tree.words[i].replace("\\/", "/")) for i in kept]
-            targets = list(_constituent_targets(arguments, tree, kept, found.irregular))
-            found.records.append(record(task, where, words, targets, sentence=sentence))
-        _count_sentences(found)
+            leaves = [leaf for leaf, tag in enumerate(tree.tags) if tag != "-NONE-"]
+            words = [_unescape_word(tree.words[leaf]) for leaf in leaves]
+            targets = list(_constituent_targets(sentence_arguments, tree, leaves, split.irregular))
+            split.records.append(record(task, where, words, targets, sentence=sentence))
+        _count_sentences(split)
     return splits
 
 
 def _constituent_targets(
-    arguments: Mapping[tuple, Argument], tree: brackets.Tree, kept: list[int], irregular: Counter
+    arguments: Mapping[tuple, Argument],
+    tree: brackets.Tree,
+    leaves: list[int],
+    irregular: Counter,
 ) -> Iterator[dict]:
+    """Yield the targets of a sentence whose words are the `leaves` of the tree."""
     nodes = brackets.spans(tree.bits, "")
-    for (predicate, pointer), (where, _, answers) in sorted(arguments.items()):
+    for (predicate, pointer), argument in sorted(arguments.items()):
         if not re.fullmatch(r"\d+:\d+", pointer):
             irregular["arguments in several pieces"] += 1
             continue
         leaf, height = map(int, pointer.split(":"))
-        above = [(start, end) for _, start, end in nodes if start <= leaf < end]
-        if max(predicate, leaf) >= len(tree.words) or height > len(above):
-            raise UserError(f"{where} points outside its tree; the trees are of another treebank.")
-        start, end = above[-height] if height else (leaf, leaf + 1)
-        span = [n for n, i in enumerate(kept) if start <= i < end]
-        if not span or predicate not in kept:
+        ancestors = [(start, end) for _, start, end in nodes if start <= leaf < end]
+        if max(predicate, leaf) >= len(tree.words) or height > len(ancestors):
+            raise UserError(
+                f"{argument.where} points outside its tree; the trees are of another treebank."
+            )
+        start, end = ancestors[-height] if height else (leaf, leaf + 1)
+        positions = [index for index, number in enumerate(leaves) if start <= number < end]
+        if not positions or predicate not in leaves:
             irregular["arguments of traces alone"] += 1
             continue
-        holds = sorted(
-            name for name, given in answers.items() if sum(given) > SPR1_ABOVE * len(given)
-        )
-        verb = kept.index(predicate)
-        yield target(holds, (verb, verb + 1), (span[0], span[-1] + 1))
+        means = _mean_answers(argument)
+        properties = [name for name in sorted(means) if means[name] > SPR1_ABOVE]
+        verb = leaves.index(predicate)
+        phrase = (positions[0], positions[-1] + 1)
+        yield target(properties, (verb, verb + 1), phrase)
 
 
-def _trees(folder: Path, files: set[str]) -> dict[str, tuple[str, brackets.Tree]]:
-    """Read place and tree of every sentence, keyed by "file_sentence", from those of `files` that
-    the folder has."""
-    paths = [path for path in sorted(folder.rglob("wsj_*.mrg")) if path.stem[4:] in files]
+def _unescape_word(word: str) -> str:
+    return UNESCAPED.get(word, word.replace("\\/", "/"))
+
+
+def _read_trees(folder: Path, files: set[str]) -> dict[str, tuple[str, brackets.Tree]]:
+    """Read location and tree of every sentence, keyed by "file_sentence", from those of `files`
+    that the folder has."""
+    trees = {}
+    for path in sorted(folder.rglob("wsj_*.mrg")):
+        name = path.stem.removeprefix("wsj_")
+        if name in files:
+            for number, tree in enumerate(brackets.trees(read_text(path), str(path))):
+                trees[f"{name}_{number}"] = f"{path}:{tree.line}", tree
+    return trees
+
+
+def _add_answer(argument: Argument, where: str, row: Mapping[str, str]) -> None:
+    answers = argument.answers.setdefault(row["Property"], [])
+    answers.append(_parse_number(where, row, "Response"))
+
+
+def _mean_answers(argument: Argument) -> dict[str, Fraction]:
     return {
-        f"{path.stem[4:]}_{number}": (f"{path}:{tree.line}", tree)
-        for path in paths
-        for number, tree in enumerate(brackets.trees(read_text(path), str(path)))
+        name: Fraction(sum(answers), len(answers)) for name, answers in argument.answers.items()
     }
 
 
-def _count_sentences(found: Split) -> None:
-    found.source["sentences"] = sum(bool(each["targets"]) for each in found.records)
+def _count_sentences(split: Split) -> None:
+    split.source["sentences"] = sum(bool(row["targets"]) for row in split.records)
 
 
-def _table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield place and row of a tab-separated table's lines: plain, packed with xz, or in the
+def _read_table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield location and row of a tab-separated table's lines: plain, packed with xz, or in the
     publisher's archive."""
-    rows = csv.DictReader(_table_text(path).split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
+    lines = _read_table_text(path).split("\n")
+    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     if missing := [name for name in columns if name not in (rows.fieldnames or [])]:
         raise UserError(f"{path} has no column {missing[0]!r}; fetch the file again.")
     for row in rows:
@@ -169,25 +194,23 @@ def _table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str
         yield where, row
 
 
-def _table_text(path: Path) -> str:
+def _read_table_text(path: Path) -> str:
     if path.name.endswith(".tar.gz"):
-        found = list(read_members(path, TABLE).values())
-        if len(found) != 1:
+        tables = list(read_members(path, TABLE).values())
+        if len(tables) != 1:
             raise UserError(
-                f"{path} has {len(found)} tables protoroles_*.tsv, not one; fetch it again."
+                f"{path} has {len(tables)} tables protoroles_*.tsv, not one; fetch it again."
             )
-        return found[0]
+        return tables[0]
+    if path.suffix != ".xz":
+        return read_text(path)
     try:
-        return (
-            lzma.decompress(path.read_bytes()).decode()
-            if path.suffix == ".xz"
-            else read_text(path)
-        )
+        return lzma.decompress(path.read_bytes()).decode()
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is damaged ({error}); fetch it again.") from None
 
 
-def _split(where: str, row: Mapping[str, str]) -> str:
+def _parse_split(where: str, row: Mapping[str, str]) -> str:
     split = row.get("split") or row.get("Split")
     if split not in SPLITS:
         raise UserError(
@@ -196,7 +219,7 @@ def _split(where: str, row: Mapping[str, str]) -> str:
     return split
 
 
-def _number(where: str, row: Mapping[str, str], column: str) -> int:
+def _parse_number(where: str, row: Mapping[str, str], column: str) -> int:
     if not row[column].isdecimal():
         raise UserError(
             f"{where} has {row[column]!r} for {column} where a number is due; fetch the file"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bertshift.data import conllu
 from bertshift.data.edges.records import Split, record, target
-from bertshift.data.text_file import read_text
+from bertshift.data.text_file import numbered_blocks, read_lines
 
 
 def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
@@ -19,37 +19,32 @@ def _read_split(task: str, path: Path) -> Split:
     records = []
     for number, row in enumerate(rows, 1):
         sentence = row.get("id", str(number))
-        arcs = enumerate(zip(row["heads"], row["deprels"], strict=True))
-        targets = [
-            target(rel, (i, i + 1), (head - 1, head) if head else (i, i + 1))
-            for i, (head, rel) in arcs
-        ]
-        records.append(
-            record(task, f"{path}, sentence {sentence}", row["words"], targets, sentence=sentence)
-        )
-    return Split(records, _units(records), irregular)
+        targets = []
+        for token, (head, rel) in enumerate(zip(row["heads"], row["deprels"], strict=True), 1):
+            head = head or token
+            targets.append(target(rel, (token - 1, token), (head - 1, head)))
+        where = f"{path}, sentence {sentence}"
+        records.append(record(task, where, row["words"], targets, sentence=sentence))
+    return Split(records, _count_units(records), irregular)
 
 
 def without_lost_by_jiant(split: Split, path: Path) -> Split:
-    """Remove what jiant's converter loses: sentences that have an empty node (8.1), and the last
-    sentence.
+    """Remove the sentences that jiant's converter loses: those with an empty node (8.1), and the
+    last one.
 
     Source: ud_to_json in nyu-mll/jiant-v1-legacy @8be1fad. It skips the former and never writes
     the latter.
     """
-    blocks = re.split(r"\n\s*\n", read_text(path))
-    sentences = [block for block in blocks if re.search(r"^\d", block, re.MULTILINE)]
-    last = len(sentences) - 1
-    kept = [
-        record
-        for number, (record, lines) in enumerate(zip(split.records, sentences, strict=True))
-        if number < last and not re.search(r"^\d+\.\d+\t", lines, re.MULTILINE)
-    ]
-    lost = Counter({"sentences that jiant loses": len(split.records) - len(kept)})
-    return Split(kept, _units(kept), split.irregular + lost)
+    has_empty_node = []
+    for _, lines in numbered_blocks(read_lines(path)):
+        if any(line[:1].isdigit() for line in lines):
+            has_empty_node.append(any(re.match(r"\d+\.\d+\t", line) for line in lines))
+    pairs = list(zip(split.records, has_empty_node, strict=True))
+    records = [row for row, is_lost in pairs[:-1] if not is_lost]
+    lost = Counter({"sentences that jiant loses": len(split.records) - len(records)})
+    return Split(records, _count_units(records), split.irregular + lost)
 
 
-def _units(records: list[dict]) -> Counter:
-    return Counter(
-        sentences=len(records), tokens=sum(len(record["targets"]) for record in records)
-    )
+def _count_units(records: list[dict]) -> Counter:
+    tokens = sum(len(row["targets"]) for row in records)
+    return Counter(sentences=len(records), tokens=tokens)
