@@ -51,7 +51,9 @@ PRETRAIN = KEYS["bases"]["additionalProperties"]["properties"]["pretrain"]["prop
 VOCABULARY = KEYS["vocabularies"]["additionalProperties"]["properties"]
 STIMULUS = KEYS["stimuli"]["additionalProperties"]["properties"]
 DATASET, EDGE_SET = DATASETS["additionalProperties"], EDGES["additionalProperties"]
-NAMED = README.partition("A name describes how a model was trained")[2].partition("A model compared")[0]
+NAMED = README.partition("A name describes how a model was trained")[2].partition(
+    "A model compared"
+)[0]
 
 ENUMERATIONS = {
     "schedules": [SCHEDULE, TRAINING["schedule"]["enum"]],

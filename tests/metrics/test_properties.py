@@ -33,7 +33,9 @@ def by_svcca(x, y, variant):
 def by_variates(x, y, share, weighing):
     moments = moments_of(x, y)
     sides = moments.principal()
-    rho, *coordinates = pwcca.variates(*sides, moments.xy, *(side.count_for(share) for side in sides))
+    rho, *coordinates = pwcca.variates(
+        *sides, moments.xy, *(side.count_for(share) for side in sides)
+    )
     return pwcca.distance(rho, pwcca.weights(sides[weighing], coordinates[weighing]))
 
 
