@@ -28,6 +28,7 @@ NULL_SENTENCES = {
 # Letters of a legend in an inch, and as many as a handle takes.
 LEGEND_LETTERS = 18
 LEGEND_HANDLE = 5
+LEGEND_LINE = 0.17  # inches
 
 
 def curve(
@@ -257,10 +258,13 @@ def handles_of(panels: Iterable[Axes]) -> list[Artist]:
 
 
 def legend_over(figure: Figure, *handles: Artist) -> None:
-    """Draw a legend of `handles` above all panels, side by side as far as they find room."""
+    """Draw a legend of `handles` above all panels, side by side as far as they find room. The
+    figure grows by its lines from the third on, so that panels keep their height."""
     longest = max(len(handle.get_label()) for handle in handles) + LEGEND_HANDLE
     columns = int(figure.get_figwidth() * LEGEND_LETTERS) // longest
     columns = min(max(1, columns), len(handles))
+    lines = -(-len(handles) // columns)
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * max(0, lines - 2))
     figure.legend(handles=handles, loc="outside upper center", ncols=columns)
 
 
