@@ -64,7 +64,7 @@ def figure(
         "chart": curves,
         "numbers": None if curves else listed(table.assign(**{ARCHIVE: "ours"}), ["ours"]),
         "cited": sorted(set(citations.dropna())),
-        **{key: _list_values(ours[key]) for key in ORIGIN},
+        **{key: list_values(ours[key]) for key in ORIGIN},
         "runs": _count_replicates(ours),
         "trained": failures(table, models),
         "rows": len(ours),
@@ -85,7 +85,7 @@ def label_item(item: str) -> str:
     return " ".join([kind.capitalize(), *parts])
 
 
-def _list_values(column: pd.Series) -> list[str]:
+def list_values(column: pd.Series) -> list[str]:
     """List the values of a column once; a cell may join several by "; "."""
     return list(column.dropna().astype(str).str.split("; ").explode().unique())
 
