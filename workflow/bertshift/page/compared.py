@@ -6,11 +6,11 @@ from itertools import chain
 
 import pandas as pd
 
-from bertshift.naming import VARIANTS, Name, named_in, pair_name
+from bertshift.naming import Name, named_in, pair_name
 from bertshift.page import data
 from bertshift.page.charts import NAMES_MODELS, OVER, chart
 from bertshift.page.listing import ARCHIVE, listed
-from bertshift.papers.catalogue import FIGURES, PAPERS
+from bertshift.papers.catalogue import FIGURES
 from bertshift.rows import labelling
 
 
@@ -118,19 +118,12 @@ def page(
         "title": " and ".join(archive["name"] for archive in archives),
         "scales": sorted({scale for archive in archives for scale in archive["scales"]}),
         "checkpoints": list(checkpoints),
-        "papers": [
-            {
-                "name": paper,
-                "short": PAPERS[paper].NAME,
-                "citation": published[paper]["paper"].get("citation", paper),
-            }
-            for paper in papers
-        ],
+        "papers": [data.describe_paper(paper, published) for paper in papers],
         "figures": [],
         "claims": [],
         "pairs": {},
         "examples": {},
-        "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
+        "variants": data.describe_variants(),
         "labels": {
             **{model: labelling.label_of(model) for model in models},
             **labelling.EDGES,

@@ -215,6 +215,16 @@ def _read_seconds(record: Path) -> float:
     return float(pd.to_numeric(read_tsv(record)["s"], errors="coerce").sum())
 
 
+def describe_paper(paper: str, published: Mapping[str, Mapping]) -> dict:
+    citation = published.get(paper, {}).get("paper", {}).get("citation", paper)
+    return {"name": paper, "short": PAPERS[paper].NAME, "citation": citation}
+
+
+def describe_variants() -> list[list[str]]:
+    """List [spelling, meaning] of the variants in models' names."""
+    return [[f".{kind.forms[0]}", kind.does] for kind in VARIANTS.values()]
+
+
 def page(
     figures: Sequence[dict],
     claims: pd.DataFrame,
@@ -239,9 +249,7 @@ def page(
         "checkpoints": list(checkpoints),
         "papers": [
             {
-                "name": paper,
-                "short": PAPERS[paper].NAME,
-                "citation": published.get(paper, {}).get("paper", {}).get("citation", paper),
+                **describe_paper(paper, published),
                 "corrected": corrected(claims[claims["paper"] == paper]),
             }
             for paper in papers
@@ -250,7 +258,7 @@ def page(
         "claims": rows,
         "pairs": dict(pairs),
         "examples": dict(examples),
-        "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
+        "variants": describe_variants(),
         "labels": _label_names(figures, pairs),
         "colours": style.colours_of(_list_lines(figures, pairs)),
     }

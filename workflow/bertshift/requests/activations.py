@@ -9,6 +9,7 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents
+from bertshift.requests.shapes import layers_of
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.LIBRARY / "scripts/activations.py"
@@ -95,8 +96,7 @@ def after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:
             f"{path}: '{model}' is not fine-tuned, so it has no before and after; name a task's"
             " model."
         )
-    keep = model.variant("keep")
-    if keep and keep["layers"] == "0":
+    if layers_of(model, config) == 0:
         raise UserError(
             f"{path}: '{model}' has no layer, so no head; name one that keeps a layer."
         )

@@ -10,6 +10,7 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
 from bertshift.requests.runs import by_folder, files, model_of_task, provenance, table_inputs
+from bertshift.requests.shapes import layers_of
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -34,12 +35,10 @@ def pattern_sheet(config: Mapping) -> Request:
     models = labelled_models(config)
     entries = {}
     for model in models:
-        shape = shape_of(config["bases"][model.base])
-        keep = model.variant("keep")
         entries[str(model)] = {
             **provenance(model, config),
-            "layers": int(keep["layers"]) if keep else shape["layers"],
-            "heads": shape["heads"],
+            "layers": layers_of(model, config),
+            "heads": shape_of(config["bases"][model.base])["heads"],
             "runs": by_folder(runs_of(model, config)),
         }
     return Request(

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bertshift.errors import UserError
 from bertshift.files import read_object
-from bertshift.naming import parse_model, parse_variant, shape_of
+from bertshift.naming import Model, parse_model, parse_variant, shape_of
 
 # Defaults for published checkpoints: the width of a head, and about the number of word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
@@ -39,17 +39,21 @@ class Shape:
         return 28 * self.parameters + states
 
 
+def layers_of(model: Model, config: Mapping) -> int:
+    """Count the layers of a model: those of its checkpoint, or those that `.keep5` names."""
+    keep = model.variant("keep")
+    return int(keep["layers"]) if keep else shape_of(config["bases"][model.base])["layers"]
+
+
 def shape_of_model(name: str, config: Mapping, variants: Iterable[str] | None = None) -> Shape:
     """Return the shape of a model's encoder, from a checkpoint on disk or else as published.
 
     variants: replace those in the name."""
     model = parse_model(name, config)
+    if variants:
+        model = replace(model, variants=tuple(map(parse_variant, variants)))
     base = shape_of(config["bases"][model.base])
-    layers, heads = base["layers"], base["heads"]
-    texts = variants or [variant.text for variant in model.variants]
-    for variant in map(parse_variant, texts):
-        if variant.kind == "keep":
-            layers = int(variant["layers"])
+    layers, heads = layers_of(model, config), base["heads"]
     folders = [f"results/pretrained/{model.base}/init1"]
     folders += [entry["path"] for entry in base.get("checkpoints", []) if "path" in entry]
     for folder in folders:
