@@ -452,7 +452,7 @@ def _as_yaml_number(text: str) -> str:
 
 
 def _find_undefined_names(config: dict, schema: dict) -> Iterator[str]:
-    """Report values that name what is not defined, where the schema says what they must name."""
+    """Report undefined names, for the keys whose schema has `names`."""
 
     def check_names(validator, names: Mapping, value, schema) -> Iterator[ValidationError]:
         if names["a"] == "model":

@@ -1,4 +1,4 @@
-"""The grammar of models' names: what a name says, and which names a configuration allows."""
+"""The grammar of models' names, and the check of a name against a configuration."""
 
 import re
 import sys
@@ -145,7 +145,7 @@ class Name:
 
     @property
     def start(self) -> "Name":
-        """What the last stage began with: the model of the stages before it, or the checkpoint."""
+        """The start of the last stage: the model of the stages before it, or the checkpoint."""
         if len(self.stages) == 1:
             return Name((self.base,))
         return Name(self.stages[:-1], (), self.explicit_base)

@@ -1,4 +1,4 @@
-"""The jobs left of all figures, and how long they will take: `make plan`. The options are
+"""The remaining jobs of all figures, and their duration: `make plan`. The options are
 snakemake's. Dry runs list the jobs; config/costs.yaml has the cost of a job of each rule."""
 
 import argparse
@@ -308,11 +308,11 @@ def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, i
     return max([*work.values(), *map(chain, jobs)], default=0.0)
 
 
-def plan(jobs: dict[str, Job], left: dict[str, Job], estimate: Estimate, room: dict) -> str:
-    """Tabulate by stage the jobs that are left of all jobs, and say when they end."""
+def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, room: dict) -> str:
+    """Tabulate the remaining jobs by stage, and say when they end."""
     costs = {name: estimate.cost(job) for name, job in jobs.items()}
-    ratios = ratios_of([(job, costs[name]) for name, job in jobs.items() if name not in left])
-    seconds = {name: costs[name].seconds * ratios[job.rule][1] for name, job in left.items()}
+    ratios = ratios_of([(job, costs[name]) for name, job in jobs.items() if name not in remaining])
+    seconds = {name: costs[name].seconds * ratios[job.rule][1] for name, job in remaining.items()}
     stages = {rule: stage for stage, rules in estimate.table["stages"].items() for rule in rules}
     all_rules = {job.rule for job in jobs.values()}
     rows = [COLUMNS]
@@ -320,12 +320,12 @@ def plan(jobs: dict[str, Job], left: dict[str, Job], estimate: Estimate, room: d
         rules = {rule for rule in all_rules if stage in ("total", stages.get(rule, "other"))}
         if not rules:
             continue
-        names = [name for name, job in left.items() if job.rule in rules]
+        names = [name for name, job in remaining.items() if job.rule in rules]
         stage_costs = [costs[name] for name in names]
-        on_gpu = {name for name in names if left[name].gpu and estimate.has_gpu}
+        on_gpu = {name for name in names if remaining[name].gpu and estimate.has_gpu}
         gpu_seconds = sum(seconds[name] for name in on_gpu)
         cpu_seconds = sum(
-            seconds[name] * left[name].threads for name in names if name not in on_gpu
+            seconds[name] * remaining[name].threads for name in names if name not in on_gpu
         )
         operations = sum(cost.operations for cost in stage_costs)
         disk = sum(cost.disk for cost in stage_costs if not cost.temporary)
@@ -345,10 +345,10 @@ def plan(jobs: dict[str, Job], left: dict[str, Job], estimate: Estimate, room: d
         )
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    temporary = sum(costs[name].disk for name in left if costs[name].temporary) / GB
+    temporary = sum(costs[name].disk for name in remaining if costs[name].temporary) / GB
     limits = " and ".join(f"{number} {kind}" for kind, number in room.items())
     notes = [
-        f"About {until_end(left, seconds, room) / 3600:,.1f} hours with {limits} at a time.",
+        f"About {until_end(remaining, seconds, room) / 3600:,.1f} hours with {limits} at a time.",
         f"Temporary files take up to {temporary:,.1f} GB more. Memory is that of the largest job.",
         *(estimate.table["machines"][name]["origin"] for name in ("cpu", "gpu")),
     ]
@@ -382,7 +382,7 @@ def parse_options(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
 
 
 def dry_run(*options: str) -> dict[str, Job]:
-    """Ask snakemake for the jobs of all figures. Exit with what it says if it refuses."""
+    """Ask snakemake for the jobs of all figures. Exit with its message if it refuses."""
     command = [sys.executable, "-m", "snakemake", "figures/all", "--dry-run", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
@@ -391,11 +391,11 @@ def dry_run(*options: str) -> dict[str, Job]:
 
 
 def main(options: Sequence[str]) -> None:
-    left, jobs = dry_run(*options), dry_run("--forceall", *options)
+    remaining, jobs = dry_run(*options), dry_run("--forceall", *options)
     config, room = parse_options(options)
     table = read_yaml(ROOT / "config/costs.yaml")
     has_gpu = room.keys() != {"cores"}
-    print(plan(jobs, left, Estimate(config, table, has_gpu), room))
+    print(plan(jobs, remaining, Estimate(config, table, has_gpu), room))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ DUMP = "results/activations/{kind}/{model}/{stimuli}"
 KINDS = {
     # Attention maps and hidden states.
     "attention": {"attention": True, "precision": "float32", "sample": None},
-    # Hidden states of a sample of tokens, as many as samples.tokens says, for RSA and other
+    # Hidden states of a sample of tokens (`samples.tokens`), for RSA and other
     # metrics: those of all tokens of eleven sets of stimuli would fill a disk.
     "sampled": {"attention": False, "precision": "float32", "sample": SAMPLED_TOKENS},
     # Hidden states as probes read them; never written to a file.

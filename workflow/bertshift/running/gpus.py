@@ -47,7 +47,7 @@ def take_one(who: str, devices: Path = DEVICES, locks: Path = LOCKS) -> None:
     """Choose a GPU that no other process has taken, and hide all others from this process and its
     children, until it ends.
 
-    Where all are taken it waits, and says so on stderr as `who`. It does nothing where
+    Where all are taken it waits, and prints so on stderr as `who`. It does nothing where
     CUDA_VISIBLE_DEVICES names one already, as for a job of a cluster, or none, and where there is
     no GPU. Call it before CUDA starts.
     """
