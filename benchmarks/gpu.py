@@ -666,7 +666,7 @@ def plan(bench: Bench) -> Iterator[dict]:
     options = ["--config", "scale=paper"]
     with chdir(ROOT):
         jobs = planning.dry_run("--cores", "1", *options)
-        config, _ = planning.asked(options)
+        config, _ = planning.parse_options(options)
     shipped = yaml.safe_load((ROOT / "config/costs.yaml").read_text(encoding="utf-8"))
     own, texts = yaml.safe_load((bench.out / "gpu.yaml").read_text(encoding="utf-8")), []
     for name, machines in {"shipped": {}, "fitted": own}.items():

@@ -41,7 +41,7 @@ from bertshift.models.heads import (
     TokenClassifier,
 )
 from bertshift.models.variants import apply_variants
-from bertshift.planning import Estimate, asked, dry_run
+from bertshift.planning import Estimate, dry_run, parse_options
 from bertshift.requests import finetuning, sweeps
 from bertshift.requests.shapes import shape_of_model
 from bertshift.tasks.batching import Encoded
@@ -198,7 +198,7 @@ def trainings(scale: str) -> Counter:
     os.chdir(ROOT)
     options, found = ["--config", f"scale={scale}"], Counter()
     jobs = dry_run("--cores", "1", *options)
-    config, _ = asked(options)
+    config, _ = parse_options(options)
     estimate = Estimate(config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=True)
     for job in jobs.values():
         runs = []

@@ -42,7 +42,7 @@ def planned(project):
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(project.folder)
             jobs = planning.jobs_of(project.snakemake("figures/all", "--dry-run", *options))
-            config, room = planning.asked(options)
+            config, room = planning.parse_options(options)
             return Planned(jobs, Estimate(config, TABLE, "jobs" in room), room)
 
     return of

@@ -5,7 +5,7 @@ import pytest
 from conftest import ROOT
 
 from bertshift.errors import UserError
-from bertshift.release.contents import place, program
+from bertshift.release.contents import name_in_archive, program
 from bertshift.release.finished import made
 
 HEADER = "Building DAG of jobs...\noutput_file\tdate\trule\tlog-file(s)\tstatus\tplan\n"
@@ -113,7 +113,7 @@ def test_a_file_of_the_configuration_keeps_its_place_below_the_folder(tmp_path, 
         ROOT / "config/edges.yaml",
         "../other/experiments.yaml",
     ]
-    placed = [place(Path(file), ROOT) for file in files]
+    placed = [name_in_archive(Path(file), ROOT) for file in files]
     assert placed == [
         "mine/experiments.yaml",
         "a.yaml",

@@ -20,8 +20,8 @@ def digest(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(codegraph, "LIBRARY", tmp_path)
     monkeypatch.setattr(codegraph, "PACKAGES", ["pkg"])
-    monkeypatch.setattr(codegraph, "KEPT", tmp_path / "code.json")
-    for memory in ("_known", "_used", "_modules"):
+    monkeypatch.setattr(codegraph, "CACHE", tmp_path / "code.json")
+    for memory in ("_cached", "_used", "_modules"):
         monkeypatch.setattr(codegraph, memory, {})
 
     def after(edits):
@@ -67,9 +67,9 @@ DAMAGED = [
 @pytest.mark.parametrize("text", DAMAGED)
 def test_a_damaged_memory_counts_as_none(digest, text):
     before = digest({})
-    codegraph.KEPT.write_bytes(text.replace("%s", codegraph.VERSION).encode("latin-1"))
+    codegraph.CACHE.write_bytes(text.replace("%s", codegraph.VERSION).encode("latin-1"))
     codegraph.recall()
-    assert codegraph._known == {} and digest({}) == before
+    assert codegraph._cached == {} and digest({}) == before
 
 
 def test_a_module_that_is_not_there_is_named(digest, tmp_path):

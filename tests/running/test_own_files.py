@@ -101,5 +101,5 @@ def test_no_key_names_what_a_job_may_make(tmp_path, monkeypatch, keys, told):
 @pytest.mark.parametrize("text", ["{half", "[]", '{"%s": 1}', '{"%s": {"seen": {}}}', "\xff"])
 def test_a_damaged_memory_counts_as_none(corpus, text):
     before = held(corpus)
-    own_files.KNOWN.write_bytes(text.replace("%s", str(corpus)).encode("latin-1"))
+    own_files.CACHE.write_bytes(text.replace("%s", str(corpus)).encode("latin-1"))
     assert held(corpus) == before

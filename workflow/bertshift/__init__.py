@@ -3,7 +3,7 @@ nothing is imported before."""
 
 
 def __getattr__(name: str):
-    # The list stands elsewhere, as the digest of every job's code holds this file.
+    # The list is in a module of its own, as the digest of every job's code includes this file.
     from importlib import import_module
 
     places = import_module("bertshift.api").PLACES

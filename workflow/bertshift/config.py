@@ -30,19 +30,19 @@ CATALOGUES = {
 }
 # Values that several keys of a file share, as YAML's anchors; nothing else reads them.
 ANCHORS = "anchors"
-# The kinds of rows that a task's data set may have, and the key of the data set that describes
-# labels.
-_ROWS_OF = {
+# By kind of task: the kinds of rows that its data set may have, and the key of the data set that
+# describes labels.
+_TASK_ROWS = {
     "classification": (("sentence", "pair"), "labels"),
     "regression": (("sentence", "pair"), "range"),
     "spans": (("qa",), None),
     "tags": (("treebank",), None),
     "dependencies": (("treebank",), None),
 }
-# Mistakes in a name or a word, by what they are found in.
+# Checks of a name or a word, and the type of the value that they fail for.
 _HARMLESS = {"additionalProperties": dict, "enum": str, "pattern": str}
-# Only one of these siblings can hold: setting one replaces the other of the scale below it.
-_ALTERNATIVES = [("pretrain", "checkpoints")]
+# Only one of the two keys can hold: setting one removes the other of the scale below it.
+_ALTERNATIVES = {"pretrain": "checkpoints", "checkpoints": "pretrain"}
 
 
 def load_config(user: Mapping, root: Path) -> dict:
@@ -50,75 +50,78 @@ def load_config(user: Mapping, root: Path) -> dict:
     `user`'s keys.
 
     `user` is config/experiments.yaml with whatever --configfile and --config added. With a key
-    `experiments` it lies on top of the file that the key names. Scales and catalogues that stand
-    beside that file go before those of the workflow in `root`. Defaults of the schema are filled
+    `experiments` it lies on top of the file that the key names. Scales and catalogues in that
+    file's folder go before those of the workflow in `root`. Defaults of the schema are filled
     in. Raises UserError with one sentence a problem: the key's path, its value, what to write
     instead.
     """
     user, files = located(user, root)
-    catalogue = {key: read_catalogue(files[key]) for key in CATALOGUES}
-    merged = merge(merge(catalogue, read_yaml(files["scale"])), user)
+    catalogues = {key: read_catalogue(files[key]) for key in CATALOGUES}
+    scale = merge(catalogues, read_yaml(files["scale"]))
+    merged = merge(scale, user)
     problems: list[str] = []
-    config = _with_text_keys(_without_anchors(merged), "", problems)
+    config = _make_keys_text(_drop_anchors(merged), "", problems)
     schema = read_schema(root / "workflow/schemas")
-    errors = filter(_tells_more, _filling_validator(schema).iter_errors(config))
-    errors = sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
-    problems += map(_sentence, errors)
-    problems += _secrets(merged, "")
+    errors = [e for e in _filling_validator(schema).iter_errors(config) if _is_specific(e)]
+    errors.sort(key=lambda error: list(map(str, error.absolute_path)))
+    problems += map(_describe_error, errors)
+    problems += _find_secrets(merged, "")
     if all(map(_is_harmless, errors)):
-        problems += [*_undefined_names(config, schema), *_misfits(config)]
+        problems += _find_undefined_names(config, schema)
+        problems += _find_contradictions(config)
     refuse(problems)
     for spec in config["datasets"].values():
-        if "mirror" in spec:
-            files = spec["mirror"].items()
-            spec["mirror"] = {
-                split: [each] if isinstance(each, str) else each for split, each in files
-            }
+        for split, candidates in spec.get("mirror", {}).items():
+            if isinstance(candidates, str):
+                spec["mirror"][split] = [candidates]
     return config
 
 
 def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
-    """Lay `user` over the file that its `experiments` names, and find what else `load_config`
-    reads: files by their keys."""
-    folders, files = [root / "config"], {}
-    if named := user.get("experiments"):
-        file = files["experiments"] = Path(str(named))
+    """Lay `user` over the file that its `experiments` names, and locate the files that
+    `load_config` reads, by their keys."""
+    folders = [root / "config"]
+    files: dict[str, Path] = {}
+    user = dict(user)
+    if experiments := user.get("experiments"):
+        file = Path(str(experiments))
         if not file.is_file():
             raise UserError(
                 f"experiments: {file.absolute()} does not exist; name the file that holds the"
                 " settings."
             )
-        user = merge(
-            read_yaml(file), {key: value for key, value in user.items() if key != "experiments"}
-        )
+        del user["experiments"]
+        user = merge(read_yaml(file), user)
         folders.insert(0, file.parent)
+        files["experiments"] = file
     scale = user.get("scale", "demo")
     if scale not in SCALES:
         raise UserError(f"scale: {scale!r} is not a scale; write one of {', '.join(SCALES)}.")
-    for key, name in {"scale": f"scales/{scale}.yaml", **CATALOGUES}.items():
-        files[key] = next(file for folder in folders if (file := folder / name).is_file())
-    return dict(user), files
+    names = {"scale": f"scales/{scale}.yaml", **CATALOGUES}
+    for key, name in names.items():
+        candidates = [folder / name for folder in folders]
+        files[key] = next(filter(Path.is_file, candidates))
+    return user, files
 
 
 def read_catalogue(path: Path) -> dict:
     """Read the entries of a catalogue by their names. Raise UserError as `read_yaml`."""
-    return _without_anchors(read_yaml(path))
+    return _drop_anchors(read_yaml(path))
 
 
-def _without_anchors(keys: Mapping) -> dict:
+def _drop_anchors(keys: Mapping) -> dict:
     return {key: value for key, value in keys.items() if key != ANCHORS}
 
 
 def refuse(problems: Iterable[str]) -> None:
     """Raise UserError with each of these sentences once, if there are any."""
-    if told := dict.fromkeys(problems):
-        raise UserError(
-            "\n".join(["the configuration cannot be used as it is:", *(f"  {p}" for p in told)])
-        )
+    lines = [f"  {problem}" for problem in dict.fromkeys(problems)]
+    if lines:
+        raise UserError("\n".join(["the configuration cannot be used as it is:", *lines]))
 
 
 def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterator[str]:
-    """Yield a sentence with the nearest names if `name`, which stands at key `path`, is not among
+    """Yield a sentence with the nearest names if `name`, the value of key `path`, is not among
     `known`."""
     if name not in known:
         near = similar_names(str(name), known, 3, 0.3) or list(known)
@@ -126,7 +129,7 @@ def undefined(path: str, name: str, known: Collection[str], kind: str) -> Iterat
 
 
 def unusable(path: str, parse: Callable, *names) -> Iterator[str]:
-    """Report why `parse` refuses these names, which stand at key `path`."""
+    """Report why `parse` refuses these names, the value of key `path`."""
     try:
         parse(*names)
     except UserError as error:
@@ -136,13 +139,14 @@ def unusable(path: str, parse: Callable, *names) -> Iterator[str]:
 def merge(below: Mapping, above: Mapping) -> dict:
     """Lay `above` over `below`: merge mappings at every depth, replace everything else."""
     merged = dict(deepcopy(below))
-    for pair in _ALTERNATIVES:
-        for key, other in (pair, pair[::-1]):
-            if key in above and other not in above:
-                merged.pop(other, None)
+    for key, alternative in _ALTERNATIVES.items():
+        if key in above and alternative not in above:
+            merged.pop(alternative, None)
     for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else deepcopy(value)
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = deepcopy(value)
     return merged
 
 
@@ -160,10 +164,10 @@ _MERGE = "tag:yaml.org,2002:merge"
 def read_yaml(path: Path) -> dict:
     """Read the keys of a YAML file. Raise UserError if it is not YAML or has a key twice, with the
     line, or if it has no keys at its top level."""
-    found = _read(read_text(path), str(path))
-    if not isinstance(found, dict):
+    keys = _parse_yaml(read_text(path), str(path))
+    if not isinstance(keys, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
-    return found
+    return keys
 
 
 def on_command_line(entries: Iterable[str]) -> dict:
@@ -172,88 +176,99 @@ def on_command_line(entries: Iterable[str]) -> dict:
     Snakemake takes all that they hold for text. UserError for a value that is not YAML or has a
     key twice.
     """
-    given: dict = {}
-    for key, _, text in (entry.partition("=") for entry in entries):
-        value = _read(text, f"--config {key}")
+    settings: dict = {}
+    for entry in entries:
+        key, _, text = entry.partition("=")
+        value = _parse_yaml(text, f"--config {key}")
         if isinstance(value, (dict, list)):
-            given = merge(given, {key: value})
-    return given
+            settings = merge(settings, {key: value})
+    return settings
 
 
-def _read(text: str, place: str):
-    """Read a text in YAML. Raise UserError, with the place, if it is not YAML or has a key
+def _parse_yaml(text: str, source: str):
+    """Parse a text in YAML. Raise UserError, with its source, if it is not YAML or has a key
     twice."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        if twice := next(_second_keys(node), None):
+        if key := next(_find_duplicate_keys(node), None):
             raise UserError(
-                f"{place}, line {twice.start_mark.line + 1}: the key '{twice.value}' stands twice;"
+                f"{source}, line {key.start_mark.line + 1}: the key '{key.value}' stands twice;"
                 " write it once."
             )
         return node and loader.construct_document(node)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
-        reason = _undefined_alias(error, text) or f"{_place_and_reason(error)}; correct it there."
-        raise UserError(f"{place}, {reason}") from error
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
+        reason = _describe_undefined_alias(error, text)
+        if not reason:
+            reason = f"{_describe_yaml_error(error)}; correct it there."
+        raise UserError(f"{source}, {reason}") from error
 
 
-def _undefined_alias(error: Exception, text: str) -> str:
-    """Name an alias that stands for nothing, which YAML's reader in C does not; "" for another
-    error."""
+def _describe_undefined_alias(error: Exception, text: str) -> str:
+    """Name an undefined alias, which YAML's reader in C does not; "" for another error."""
     if not isinstance(error, ComposerError) or "undefined alias" not in error.problem:
         return ""
     line, column = error.problem_mark.line, error.problem_mark.column
-    name = re.match(r"[^\s,\[\]{}]*", text.splitlines()[line][column + 1 :])[0]
+    after_asterisk = text.splitlines()[line][column + 1 :]
+    name = re.match(r"[^\s,\[\]{}]*", after_asterisk)[0]
     return (
         f"line {line + 1}: *{name} stands for nothing, as no &{name} is above it; write the value"
         f" itself, or '{name}: &{name}' with the value under '{ANCHORS}', at the top of the file."
     )
 
 
-def _second_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    """Find keys that their mapping already has: YAML's readers take the last and say nothing.
+def _find_duplicate_keys(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    """Find keys that their mapping already has: YAML's readers silently take the last one.
 
-    The key << is another thing: it merges mappings, and of two they take both.
+    The key << is an exception: it merges mappings, and two of them are both merged.
     """
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    keys = [key for key, _ in pairs if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE]
-    yield from (
-        key for n, key in enumerate(keys) if key.value in {each.value for each in keys[:n]}
-    )
-    for below in [value for _, value in pairs] or (
-        node.value if isinstance(node, yaml.SequenceNode) else []
-    ):
-        yield from _second_keys(below)
+    values = []
+    if isinstance(node, yaml.SequenceNode):
+        values = node.value
+    elif isinstance(node, yaml.MappingNode):
+        values = [value for _, value in node.value]
+        names = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            if key.value in names:
+                yield key
+            names.add(key.value)
+    for value in values:
+        yield from _find_duplicate_keys(value)
 
 
-def _place_and_reason(error: Exception) -> str:
+def _describe_yaml_error(error: Exception) -> str:
+    """Say on which line the text stops to be YAML, and why."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
     line = error.problem_mark.line + 1
-    begun = error.context_mark.line + 1 if error.context_mark else line
-    where = f"line {line}" if begun == line else f"line {line} (or {begun}, where it began)"
-    return f"{where}: this is not YAML: {', '.join(filter(None, (error.context, error.problem)))}"
+    first_line = error.context_mark.line + 1 if error.context_mark else line
+    where = f"line {line}"
+    if first_line != line:
+        where += f" (or {first_line}, where it began)"
+    reasons = filter(None, (error.context, error.problem))
+    return f"{where}: this is not YAML: {', '.join(reasons)}"
 
 
-def _with_text_keys(value, path: str, problems: list[str]):
-    """Copy the value with text for every key; keys that YAML reads as a number, or as yes or no,
-    join `problems`."""
+def _make_keys_text(value, path: str, problems: list[str]):
+    """Copy the value with text for every key. Add to `problems` the keys that YAML reads as a
+    number, or as yes or no."""
     if isinstance(value, list):
-        return [_with_text_keys(item, f"{path}.{i}", problems) for i, item in enumerate(value)]
+        return [_make_keys_text(item, f"{path}.{i}", problems) for i, item in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
-    problems += [
-        f"{path.lstrip('.') or 'the top level'}: the key {_not_text(key)}"
-        for key in value
-        if not isinstance(key, str)
-    ]
+    for key in value:
+        if not isinstance(key, str):
+            place = path.lstrip(".") or "the top level"
+            problems.append(f"{place}: the key {_describe_not_text(key)}")
     return {
-        str(key): _with_text_keys(below, f"{path}.{key}", problems) for key, below in value.items()
+        str(key): _make_keys_text(item, f"{path}.{key}", problems) for key, item in value.items()
     }
 
 
-def _not_text(value) -> str:
-    """Say how YAML came to something else than text, and what to write."""
+def _describe_not_text(value) -> str:
+    """Say why YAML read something else than text, and what to write."""
     if isinstance(value, bool):
         words, word = ("yes, on or true", "yes") if value else ("no, off or false", "no")
         return (
@@ -264,40 +279,38 @@ def _not_text(value) -> str:
     return f'{value} is not text; YAML reads it as {kind}. Write it in quotes, as "{value}".'
 
 
-def _secrets(value, path: str) -> Iterator[str]:
-    """Report values that look like a password or a token: the configuration stands in tables and
-    archives."""
+def _find_secrets(value, path: str) -> Iterator[str]:
+    """Report values that look like a password or a token: tables and archives hold the
+    configuration."""
     if isinstance(value, Mapping):
-        for key, below in value.items():
-            yield from _secrets(below, f"{path}.{key}")
+        for key, item in value.items():
+            yield from _find_secrets(item, f"{path}.{key}")
     elif isinstance(value, list):
-        for number, below in enumerate(value):
-            yield from _secrets(below, f"{path}.{number}")
-    elif isinstance(value, str) and (shown := redact(value)) != value:
+        for number, item in enumerate(value):
+            yield from _find_secrets(item, f"{path}.{number}")
+    elif isinstance(value, str) and redact(value) != value:
         yield (
-            f"{path.lstrip('.')}: {shown!r} holds what may be a password or a token, and the"
-            " configuration stands in tables and archives; leave it out."
+            f"{path.lstrip('.')}: {redact(value)!r} holds what may be a password or a token, and"
+            " the configuration stands in tables and archives; leave it out."
         )
 
 
 def read_schema(folder: Path) -> dict:
-    """Read the schema of the whole configuration, with the catalogues' schemas in the places that
-    refer to them."""
+    """Read the schema of the whole configuration, with the catalogues' schemas where it refers to
+    them."""
     schema = read_yaml(folder / "config.schema.yaml")
-
-    def catalogue(file: str) -> dict:
-        # Below a schema that names its dialect, jsonschema goes on with that dialect's validator
-        # instead of ours.
-        return {key: value for key, value in read_yaml(folder / file).items() if key != "$schema"}
-
-    keys = {
-        key: catalogue(entry["$ref"]) if "$ref" in entry else entry
-        for key, entry in schema["properties"].items()
-    }
-    return schema | {"properties": keys}
+    for key, entry in schema["properties"].items():
+        if "$ref" in entry:
+            catalogue = read_yaml(folder / entry["$ref"])
+            # Below a schema that names its dialect, jsonschema continues with that dialect's
+            # validator instead of ours.
+            catalogue.pop("$schema", None)
+            schema["properties"][key] = catalogue
+    return schema
 
 
 def _filling_validator(schema: dict) -> Draft202012Validator:
+    """Return a validator that writes the schema's defaults into what it checks."""
     check_properties = Draft202012Validator.VALIDATORS["properties"]
 
     def fill_then_check(validator, properties, instance, schema):
@@ -308,82 +321,85 @@ def _filling_validator(schema: dict) -> Draft202012Validator:
         yield from check_properties(validator, properties, instance, schema)
 
     # YAML has .nan and .inf, with which nothing can be computed.
-    known = Draft202012Validator.TYPE_CHECKER
-    types = known.redefine(
-        "number", lambda _, value: known.is_type(value, "number") and math.isfinite(value)
+    types = Draft202012Validator.TYPE_CHECKER
+    finite_types = types.redefine(
+        "number", lambda _, value: types.is_type(value, "number") and math.isfinite(value)
     )
-    return extend(Draft202012Validator, {"properties": fill_then_check}, type_checker=types)(
-        schema
+    validator_class = extend(
+        Draft202012Validator, {"properties": fill_then_check}, type_checker=finite_types
     )
+    return validator_class(schema)
 
 
-def _tells_more(error: ValidationError) -> bool:
-    """Tell whether the error says more than that keys were expected, which another error says of
-    the same value."""
+def _is_specific(error: ValidationError) -> bool:
+    """Test whether the error says more than that keys were expected, which another error says
+    about the same value."""
     return error.validator != "oneOf" or isinstance(error.instance, dict)
 
 
 def _is_harmless(error: ValidationError) -> bool:
-    """Tell whether the configuration, with this error, can still be searched for names that are
-    not defined."""
+    """Test whether a configuration with this error can still be searched for undefined names."""
     return isinstance(error.instance, _HARMLESS.get(error.validator, ()))
 
 
-def _sentence(error: ValidationError) -> str:
+def _describe_error(error: ValidationError) -> str:
+    """Write the sentence for an error of the schema: the key's path, its value, what to write."""
     path = ".".join(map(str, error.absolute_path)) or "the top level"
-    value, schema = error.instance, error.schema
-    if error.validator == "additionalProperties":
-        known = list(schema.get("properties", {}))
-        unknown = [key for key in value if key not in known]
-        near = [similar_names(key, known, 1, 0.5) for key in unknown]
-        hints = [
-            f"'{key}'" + (f" (write '{match[0]}')" if match else "")
-            for key, match in zip(unknown, near)
-        ]
-        return f"{path}: unknown key {', '.join(hints)}; the keys here are {', '.join(known)}."
-    if error.validator == "required":
-        missing = [key for key in error.validator_value if key not in value]
-        return (
-            f"{path}: {', '.join(missing)} is missing;"
-            f" {_meaning(schema.get('properties', {}).get(missing[0], {}))}."
-        )
+    value, schema, expected = error.instance, error.schema, error.validator_value
     meaning = f" ({_meaning(schema)})" if "description" in schema else ""
-    if error.validator == "type":
-        types = (
-            [error.validator_value]
-            if isinstance(error.validator_value, str)
-            else error.validator_value
-        )
-        if isinstance(value, str) and _looks_numeric(value) and {"integer", "number"} & {*types}:
-            return f"{path}: '{value}' is text to YAML; write {_as_yaml_number(value)}."
-        if isinstance(value, (bool, int, float, date)) and "string" in types:
-            return f"{path}: {_not_text(value)}"
-        wanted = " or ".join(_TYPES[name] for name in types)
-        if value is None:
-            return (
-                f"{path}: nothing is written here; write {wanted}{meaning}, or leave the key out."
-            )
-        return f"{path}: {value!r} does not fit; write {wanted}{meaning}."
-    if error.validator == "enum":
-        return f"{path}: {value!r} is not possible; write {_one_of(error.validator_value, value)}."
-    if error.validator == "oneOf":
-        options = [option.get("required", []) for option in error.validator_value]
-        begun = [option for option in options if any(key in value for key in option)]
-        there = ", ".join(key for option in begun for key in option if key in value)
-        if len(begun) == 1:
-            missing = ", ".join(key for key in begun[0] if key not in value)
-            return f"{path}: write {missing} beside {there}."
-        found = f"it has {there}" if there else "it has none"
-        return (
-            f"{path}: must have exactly one of: {' or '.join(map(', '.join, options))}; {found}."
-        )
-    if error.validator in _LIMITS:
-        limit = _LIMITS[error.validator].format(error.validator_value)
-        return f"{path}: {value!r} does not fit; write {limit}{meaning}."
-    return (
-        f"{path}: {value!r} does not fit; expected {error.validator}"
-        f" {error.validator_value}{meaning}."
-    )
+    if error.validator == "additionalProperties":
+        problem = _describe_unknown_keys(value, list(schema.get("properties", {})))
+    elif error.validator == "required":
+        missing = [key for key in expected if key not in value]
+        key_schema = schema.get("properties", {}).get(missing[0], {})
+        problem = f"{', '.join(missing)} is missing; {_meaning(key_schema)}."
+    elif error.validator == "type":
+        types = [expected] if isinstance(expected, str) else expected
+        problem = _describe_type(value, types, meaning)
+    elif error.validator == "enum":
+        problem = f"{value!r} is not possible; write {_list_choices(expected, value)}."
+    elif error.validator == "oneOf":
+        options = [option.get("required", []) for option in expected]
+        problem = _describe_alternatives(value, options)
+    elif error.validator in _LIMITS:
+        limit = _LIMITS[error.validator].format(expected)
+        problem = f"{value!r} does not fit; write {limit}{meaning}."
+    else:
+        problem = f"{value!r} does not fit; expected {error.validator} {expected}{meaning}."
+    return f"{path}: {problem}"
+
+
+def _describe_unknown_keys(keys: Iterable[str], allowed: list[str]) -> str:
+    hints = []
+    for key in keys:
+        if key not in allowed:
+            near = similar_names(key, allowed, 1, 0.5)
+            hints.append(f"'{key}' (write '{near[0]}')" if near else f"'{key}'")
+    return f"unknown key {', '.join(hints)}; the keys here are {', '.join(allowed)}."
+
+
+def _describe_type(value, types: list[str], meaning: str) -> str:
+    """Say what to write where a value has none of these types."""
+    wants_number = "integer" in types or "number" in types
+    if wants_number and isinstance(value, str) and _looks_numeric(value):
+        return f"'{value}' is text to YAML; write {_as_yaml_number(value)}."
+    if isinstance(value, (bool, int, float, date)) and "string" in types:
+        return _describe_not_text(value)
+    wanted = " or ".join(_TYPES[name] for name in types)
+    if value is None:
+        return f"nothing is written here; write {wanted}{meaning}, or leave the key out."
+    return f"{value!r} does not fit; write {wanted}{meaning}."
+
+
+def _describe_alternatives(value: Mapping, options: list[list[str]]) -> str:
+    """Say what to write where a mapping has the keys of no option, or of several."""
+    started = [option for option in options if any(key in value for key in option)]
+    present = ", ".join(key for option in started for key in option if key in value)
+    if len(started) == 1:
+        missing = ", ".join(key for key in started[0] if key not in value)
+        return f"write {missing} beside {present}."
+    choices = " or ".join(map(", ".join, options))
+    return f"must have exactly one of: {choices}; it has {present or 'none'}."
 
 
 _LIMITS = {
@@ -407,12 +423,13 @@ _TYPES = {
 }
 
 
-def _one_of(possible: list, value) -> str:
-    near = similar_names(str(value), map(str, possible), 1, 0.5)
-    known = ", ".join(map(str, possible))
-    if len(possible) == 1:
-        return known
-    return f"one of {known}" + (f"; the nearest is '{near[0]}'" if near else "")
+def _list_choices(choices: list, value) -> str:
+    names = list(map(str, choices))
+    if len(names) == 1:
+        return names[0]
+    near = similar_names(str(value), names, 1, 0.5)
+    hint = f"; the nearest is '{near[0]}'" if near else ""
+    return f"one of {', '.join(names)}{hint}"
 
 
 def _meaning(schema: Mapping) -> str:
@@ -429,67 +446,76 @@ def _as_yaml_number(text: str) -> str:
     if not exponent:
         return text
     sign = "" if exponent[0] in "+-" else "+"
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}{exponent}"
+    if "." not in mantissa:
+        mantissa += ".0"
+    return f"{mantissa}e{sign}{exponent}"
 
 
-def _undefined_names(config: dict, schema: dict) -> Iterator[str]:
-    """Report values that name what is not defined, where the schema says what they must name."""
+def _find_undefined_names(config: dict, schema: dict) -> Iterator[str]:
+    """Report undefined names, for the keys whose schema has `names`."""
 
-    def check(validator, names: Mapping, value, schema) -> Iterator[ValidationError]:
+    def check_names(validator, names: Mapping, value, schema) -> Iterator[ValidationError]:
         if names["a"] == "model":
-            told = unusable("", parse_model, value, config)
+            problems = unusable("", parse_model, value, config)
         else:
-            known = [name for key in names["in"] for name in config[key]]
-            told = undefined("", value, [*names.get("or", []), *known], names["a"])
-        yield from map(ValidationError, told)
+            defined = [name for key in names["in"] for name in config[key]]
+            problems = undefined("", value, [*names.get("or", []), *defined], names["a"])
+        yield from map(ValidationError, problems)
 
-    kept = ("properties", "additionalProperties", "propertyNames", "items")
-    keywords = {key: Draft202012Validator.VALIDATORS[key] for key in kept} | {"names": check}
-    validator = create(schema, keywords)(schema)
+    checks = {
+        key: Draft202012Validator.VALIDATORS[key]
+        for key in ("properties", "additionalProperties", "propertyNames", "items")
+    }
+    validator = create(schema, checks | {"names": check_names})(schema)
     for error in validator.iter_errors(config):
         yield ".".join(map(str, error.absolute_path)) + error.message
 
 
-def _misfits(config: dict) -> Iterator[str]:
+def _find_contradictions(config: dict) -> Iterator[str]:
     """Report keys that fit the schema, but not each other."""
-    source = config["data"]["source"]
-    needed = {"mirror": config["data"].get("mirror"), "world": config.get("world"), "hub": True}
-    if not needed.get(source, True):
-        key = "data.mirror" if source == "mirror" else source
-        yield f"{key}: is missing; data.source {source} needs it."
+    data = config["data"]
+    if data["source"] == "mirror" and not data.get("mirror"):
+        yield "data.mirror: is missing; data.source mirror needs it."
+    if data["source"] == "world" and not config.get("world"):
+        yield "world: is missing; data.source world needs it."
     for name, task in config["tasks"].items():
         if name in config["bases"]:
             yield f"tasks.{name}: is a checkpoint's name too; give the task another."
-        if task["dataset"] in config["datasets"] and task["kind"] in _ROWS_OF:
-            yield from _task_without_its_data(name, task, config)
+        if task["dataset"] in config["datasets"] and task["kind"] in _TASK_ROWS:
+            yield from _check_task(name, task, config)
     for name, base in config["bases"].items():
-        yield from _strange_base(name, base)
+        yield from _check_base(name, base)
         if base.get("parent") in config["bases"]:
-            yield from _strange_parent(name, config["bases"])
+            yield from _check_parent(name, config["bases"])
     for name, stimulus in config["stimuli"].items():
-        if splits := _splits(stimulus["dataset"], config):
+        splits = _list_splits(stimulus["dataset"], config)
+        if splits:
             kind = f"split of '{stimulus['dataset']}'"
             yield from undefined(f"stimuli.{name}.split", stimulus["split"], splits, kind)
-    yield from _portions(config)
+    yield from _check_portions(config)
 
 
-def _portions(config: dict) -> Iterator[str]:
-    """Report shares of training records that are no ends of consecutive blocks."""
+def _check_portions(config: dict) -> Iterator[str]:
+    """Report shares of training records that cannot be the ends of consecutive blocks."""
     mdl = config["probes"]["mdl"]
-    tasks = {f"probes.mdl.tasks.{name}": own for name, own in mdl.get("tasks", {}).items()}
-    for path, own in ({"probes.mdl": mdl} | tasks).items():
-        portions = own.get("portions", [1])
+    probes = {"probes.mdl": mdl}
+    for name, task in mdl.get("tasks", {}).items():
+        probes[f"probes.mdl.tasks.{name}"] = task
+    for path, probe in probes.items():
+        portions = probe.get("portions", [1])
         if portions[-1:] != [1] or portions != sorted(set(portions)):
             yield f"{path}.portions: {portions} does not fit; write rising shares that end with 1."
 
 
-def _strange_base(name: str, base: Mapping) -> Iterator[str]:
-    pretrain = base.get("pretrain", {"width": 0, "heads": 1})
-    if pretrain["width"] % pretrain["heads"]:
-        yield (
-            f"bases.{name}.pretrain.width: {pretrain['width']} cannot be divided among"
-            f" {pretrain['heads']} heads; write a multiple of {pretrain['heads']}."
-        )
+def _check_base(name: str, base: Mapping) -> Iterator[str]:
+    """Report heads that cannot share a checkpoint's width, and an empty list of checkpoints."""
+    if "pretrain" in base:
+        width, heads = base["pretrain"]["width"], base["pretrain"]["heads"]
+        if width % heads:
+            yield (
+                f"bases.{name}.pretrain.width: {width} cannot be divided among"
+                f" {heads} heads; write a multiple of {heads}."
+            )
     if inits_of(base) < 1:
         yield f"bases.{name}.checkpoints: is empty; list one checkpoint for each pretraining run."
 
@@ -498,12 +524,15 @@ def lineage(base: str, bases: Mapping) -> list[str]:
     """List a checkpoint, its `parent`, that one's parent and so on; if they never end, the last
     name occurs twice."""
     names = [base]
-    while (parent := bases.get(names[-1], {}).get("parent")) and names.count(names[-1]) == 1:
+    while names.count(names[-1]) == 1:
+        parent = bases.get(names[-1], {}).get("parent")
+        if not parent:
+            break
         names.append(parent)
     return names
 
 
-def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
+def _check_parent(name: str, bases: Mapping) -> Iterator[str]:
     """Say why a checkpoint cannot be compared with the parent that it names, layer by layer, head
     by head and token by token."""
     names = lineage(name, bases)
@@ -513,56 +542,51 @@ def _strange_parent(name: str, bases: Mapping) -> Iterator[str]:
             " checkpoint that came first."
         )
     parent = bases[name]["parent"]
-    ours, theirs = (
-        {**shape_of(base), "checkpoints": inits_of(base)} for base in (bases[name], bases[parent])
-    )
+    base_shape = {**shape_of(bases[name]), "checkpoints": inits_of(bases[name])}
+    parent_shape = {**shape_of(bases[parent]), "checkpoints": inits_of(bases[parent])}
     for key in ("layers", "heads", "vocabulary", "checkpoints"):
-        if ours[key] != theirs[key]:
+        if base_shape[key] != parent_shape[key]:
             yield (
-                f"bases.{name}.parent: '{name}' has {key}: {ours[key]}, its parent '{parent}'"
-                f" {theirs[key]}; name the checkpoint that it was trained from, with as many"
-                " checkpoints as it has."
+                f"bases.{name}.parent: '{name}' has {key}: {base_shape[key]}, its parent"
+                f" '{parent}' {parent_shape[key]}; name the checkpoint that it was trained from,"
+                " with as many checkpoints as it has."
             )
 
 
-def _splits(dataset: str, config: Mapping) -> list[str]:
-    """List the splits that a data set's entry names for the place where data come from; empty if
-    it names none."""
+def _list_splits(dataset: str, config: Mapping) -> list[str]:
+    """List the splits that a data set's entry names for the source of data; empty if it names
+    none."""
     spec = config["datasets"].get(dataset, {})
-    return list(
-        spec.get("hub", {}).get("splits", {})
-        if config["data"]["source"] == "hub"
-        else spec.get("mirror", {})
-    )
+    if config["data"]["source"] == "hub":
+        return list(spec.get("hub", {}).get("splits", {}))
+    return list(spec.get("mirror", {}))
 
 
-def _task_without_its_data(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
+def _check_task(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
     """Report where a task and its data set do not fit together."""
-    dataset, kind = task["dataset"], task["kind"]
-    spec, (kinds, key) = config["datasets"][dataset], _ROWS_OF[kind]
-    splits = _splits(dataset, config)
+    dataset, kind, metrics = task["dataset"], task["kind"], task["metrics"]
+    spec = config["datasets"][dataset]
+    row_kinds, label_key = _TASK_ROWS[kind]
+    splits = _list_splits(dataset, config)
     labels = set(spec.get("labels", {}).values())
-    if spec["kind"] not in kinds:
+    has_f1 = kind == "classification" and "f1" in metrics
+    if spec["kind"] not in row_kinds:
         yield (
-            f"tasks.{name}.kind: {kind} needs a data set of kind {' or '.join(kinds)}; "
+            f"tasks.{name}.kind: {kind} needs a data set of kind {' or '.join(row_kinds)}; "
             f"datasets.{dataset} is of kind {spec['kind']}."
         )
-    elif key and key not in spec:
-        other = "regression" if key == "labels" else "classification"
+    elif label_key and label_key not in spec:
+        alternative = "regression" if label_key == "labels" else "classification"
         yield (
-            f"tasks.{name}.kind: {kind} needs '{key}', which datasets.{dataset} has not; add it,"
-            f" or write {other}."
+            f"tasks.{name}.kind: {kind} needs '{label_key}', which datasets.{dataset} has not; add"
+            f" it, or write {alternative}."
         )
-    elif kind == "classification" and "f1" in task["metrics"] and len(labels) != 2:
+    elif has_f1 and len(labels) != 2:
         yield (
             f"tasks.{name}.metrics: f1 needs two labels, datasets.{dataset} has {len(labels)};"
             " write macro_f1."
         )
-    elif (
-        kind == "classification"
-        and task["metrics"][0] == "f1"
-        and "accuracy" not in task["metrics"]
-    ):
+    elif has_f1 and metrics[0] == "f1" and "accuracy" not in metrics:
         yield (
             f"tasks.{name}.metrics: f1 does not tell whether a run failed to train; add accuracy"
             " after it."

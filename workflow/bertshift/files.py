@@ -87,31 +87,32 @@ def not_utf8(path: str | os.PathLike, line: int) -> UserError:
     return UserError(f"{path}:{line} is not UTF-8; convert the file to UTF-8 or fetch it again.")
 
 
-def read_json(path: str | os.PathLike, **how):
-    """Read a JSON file. UserError for a file that is not JSON; `how` is as for `json.loads`."""
+def read_json(path: str | os.PathLike, **options):
+    """Read a JSON file. UserError for a file that is not JSON; `options` are those of
+    `json.loads`."""
     try:
-        return json.loads(read_text(path), **how)
+        return json.loads(read_text(path), **options)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON ({error}); fetch or make it again.") from error
 
 
 def remembered(path: str | os.PathLike) -> dict:
-    """Read the object in a file of the program's own bookkeeping. Nothing is lost with such a
-    file, so a missing or damaged one gives an empty object."""
+    """Read the object in a file of the program's own bookkeeping. Such a file can be made again,
+    so a missing or damaged one gives an empty object."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def read_object(path: str | os.PathLike, **how) -> dict:
-    """Read a file that holds one JSON object. UserError for any other file; `how` is as for
-    `json.loads`."""
-    found = read_json(path, **how)
-    if not isinstance(found, dict):
+def read_object(path: str | os.PathLike, **options) -> dict:
+    """Read a file that holds one JSON object. UserError for any other file; `options` are those
+    of `json.loads`."""
+    value = read_json(path, **options)
+    if not isinstance(value, dict):
         raise UserError(f"{path} holds no JSON object; fetch or make it again.")
-    return found
+    return value
 
 
 def write_jsonl(path: str | os.PathLike, rows: Iterable[dict]) -> None:
@@ -124,12 +125,12 @@ def read_jsonl(path: str | os.PathLike) -> Iterator[dict]:
     with open(path, encoding="utf-8", newline="\n") as file:
         try:
             for number, line in enumerate(file, 1):
-                yield _row(line, path, number)
+                yield _parse_row(line, path, number)
         except UnicodeDecodeError as error:
             raise damaged(path, error) from None
 
 
-def _row(line: str, path: str | os.PathLike, number: int):
+def _parse_row(line: str, path: str | os.PathLike, number: int):
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
@@ -154,7 +155,7 @@ def read_tsv(path: str | os.PathLike) -> "pd.DataFrame":
     try:
         # "NA" and "null" are words here, not missing values.
         return pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])
-    except ValueError as error:  # pandas' own errors are some
+    except ValueError as error:  # the class of pandas' errors
         raise damaged(path, error) from error
 
 

@@ -1,4 +1,4 @@
-"""The grammar of models' names: what a name says, and which names a configuration allows."""
+"""The grammar of models' names, and the check of a name against a configuration."""
 
 import re
 import sys
@@ -21,9 +21,9 @@ Range = Callable[[Mapping], tuple[int, int]]
 class Kind:
     """One way in which a model can differ from plain fine-tuning: a variant of names.
 
-    pattern: how a name spells it; forms: examples of that; does: what it does, in words; ranges:
+    pattern: how a name spells it; forms: example spellings; does: what it does, in words; ranges:
     the lowest and the highest value of a number in its spelling, given a checkpoint's `layers` and
-    `heads`; reinitialised: whether it draws weights anew, which are kept nowhere.
+    `heads`; reinitialised: whether it draws weights anew, which no file keeps.
     """
 
     pattern: str
@@ -111,9 +111,9 @@ _BETWEEN = "_vs_"
 class Name:
     """A model's name as it is spelled, in its parts: `stage(+stage)*(.variant)*[@base]`.
 
-    What tables and figures know of a model. Only the configuration tells whether a stage is a task
-    or a checkpoint (`parse_model`). `explicit_base`: the checkpoint that the name ends with; empty
-    for the default one.
+    Tables and figures know only this. `parse_model` also needs the configuration, which decides
+    whether a stage is a task or a checkpoint. `explicit_base`: the checkpoint that the name ends
+    with; empty for the default one.
     """
 
     stages: tuple[str, ...]
@@ -130,9 +130,8 @@ class Name:
     def of_row(cls, path: str) -> tuple["Name", str]:
         """Parse the path of a row of runs, such as `results/sweeps/rte@cased.reinit.tsv`, into the
         plain model and what the row does to it."""
-        model, _, kind = (
-            PurePath(path).name.removesuffix(".tsv").removesuffix(".losses").rpartition(".")
-        )
+        name = PurePath(path).name.removesuffix(".tsv").removesuffix(".losses")
+        model, _, kind = name.rpartition(".")
         return cls.of(model), kind
 
     @property
@@ -146,12 +145,10 @@ class Name:
 
     @property
     def start(self) -> "Name":
-        """What the last stage began with: the model of the stages before it, or the checkpoint."""
-        return (
-            Name(self.stages[:-1], (), self.explicit_base)
-            if self.stages[1:]
-            else Name((self.base,))
-        )
+        """The start of the last stage: the model of the stages before it, or the checkpoint."""
+        if len(self.stages) == 1:
+            return Name((self.base,))
+        return Name(self.stages[:-1], (), self.explicit_base)
 
     @property
     def plain(self) -> "Name":
@@ -159,24 +156,23 @@ class Name:
 
     def variant(self, kind: str) -> re.Match | None:
         """Match the variant of this kind, to read its numbers; None if the name has none."""
-        return next(
-            filter(None, (re.fullmatch(VARIANTS[kind].pattern, each) for each in self.variants)),
-            None,
-        )
+        for variant in self.variants:
+            if match := re.fullmatch(VARIANTS[kind].pattern, variant):
+                return match
+        return None
 
     def without(self, kind: str) -> "Name":
-        own = self.variant(kind)
+        pattern = VARIANTS[kind].pattern
         return replace(
-            self, variants=tuple(each for each in self.variants if not own or each != own[0])
+            self, variants=tuple(v for v in self.variants if not re.fullmatch(pattern, v))
         )
 
     def plus(self, variant: str) -> "Name":
         return replace(self, variants=(*self.variants, variant))
 
     def __str__(self) -> str:
-        return ".".join(["+".join(self.stages), *self.variants]) + (
-            f"@{self.explicit_base}" if self.explicit_base else ""
-        )
+        name = ".".join(["+".join(self.stages), *self.variants])
+        return f"{name}@{self.explicit_base}" if self.explicit_base else name
 
 
 def noise_variants(times: Iterable[int]) -> list[str]:
@@ -220,10 +216,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Model:
-    """What a model is: tasks it was fine-tuned on, in order; how the last stage departs from
-    plain; its checkpoint.
+    """A model: the tasks it was fine-tuned on, in order; how its last stage differs from plain
+    fine-tuning; its checkpoint.
 
-    The one grammar is `[task(+task)* | base](.variant)*[@base]`, and a model has exactly one name.
+    The grammar is `[task(+task)* | base](.variant)*[@base]`, and a model has exactly one name.
     """
 
     tasks: tuple[str, ...]
@@ -246,7 +242,7 @@ class Model:
 
     @property
     def starts_anew(self) -> bool:
-        """Whether its last stage started from nothing that an earlier one had learned."""
+        """Whether its last stage started without anything that an earlier stage had learned."""
         return bool(self.tasks and self.variant("random") and not self.variant("carry"))
 
     @property
@@ -342,13 +338,11 @@ def seed_and_draw(number: int, draws: int) -> tuple[int, int]:
 def parse_variant(text: str) -> Variant:
     """Parse one variant from its spelling without the dot; raise UserError with the possible
     forms."""
-    for kind, how in VARIANTS.items():
-        if match := re.fullmatch(how.pattern, text):
-            return Variant(kind, text, tuple(match.groupdict().items()))
-    raise UserError(
-        f"'.{text}' is not a variant of a model; write one of"
-        f" {', '.join(form for how in VARIANTS.values() for form in how.forms)}."
-    )
+    for name, kind in VARIANTS.items():
+        if match := re.fullmatch(kind.pattern, text):
+            return Variant(name, text, tuple(match.groupdict().items()))
+    forms = [form for kind in VARIANTS.values() for form in kind.forms]
+    raise UserError(f"'.{text}' is not a variant of a model; write one of {', '.join(forms)}.")
 
 
 def in_order(variants: Iterable[Variant]) -> list[Variant]:
@@ -357,7 +351,7 @@ def in_order(variants: Iterable[Variant]) -> list[Variant]:
 
 
 def parse_model(name: str, config: Mapping) -> Model:
-    """Parse `name` into the model that it means under `config` (its `tasks` and `bases`).
+    """Parse `name` into a model, with the `tasks` and `bases` of `config`.
 
     Raises UserError with the nearest valid names for an unknown task or checkpoint, with the
     canonical spelling for a second spelling of a known model, and with the valid range for a layer
@@ -369,23 +363,25 @@ def parse_model(name: str, config: Mapping) -> Model:
             " fewer, as files are named by it."
         )
     tasks, bases = list(config["tasks"]), list(config["bases"])
-    spelled = Name.of(name)
-    variants, base = tuple(map(parse_variant, spelled.variants)), spelled.explicit_base
-    head = "+".join(spelled.stages)
-    if head in bases:
+    parsed = Name.of(name)
+    variants = tuple(map(parse_variant, parsed.variants))
+    base = parsed.explicit_base
+    stages = "+".join(parsed.stages)
+    if stages in bases:
         if base:
             raise UserError(
-                f"model '{name}': '{head}' is a checkpoint already; write '{head}' without"
+                f"model '{name}': '{stages}' is a checkpoint already; write '{stages}' without"
                 f" '@{base}'."
             )
-        model = Model((), variants, head)
-        if variants and [variant.kind for variant in variants] not in (["random"], ["keep"]):
+        model = Model((), variants, stages)
+        kinds = [variant.kind for variant in variants]
+        if kinds not in ([], ["random"], ["keep"]):
             raise UserError(
                 f"model '{name}': a checkpoint that is not fine-tuned can only be .random or"
                 " .keep5."
             )
     else:
-        for task in spelled.stages:
+        for task in parsed.stages:
             if task not in tasks:
                 raise UserError(
                     f"model '{name}': no task or checkpoint '{task}';"
@@ -395,7 +391,7 @@ def parse_model(name: str, config: Mapping) -> Model:
             raise UserError(
                 f"model '{name}': no checkpoint '{base}' at this scale; {nearest(base, bases)}."
             )
-        model = Model(spelled.stages, variants, spelled.base)
+        model = Model(parsed.stages, variants, parsed.base)
     _check_variants(model, name, config["bases"])
     if model.variant("carry"):
         _check_carried_head(model, name, config)
@@ -416,30 +412,31 @@ def _check_adapters(model: Model, name: str) -> None:
     variant."""
     if not (lora := model.variant("lora")):
         return
-    for other in model.variants:
-        if other.kind == "freeze":
-            why = (
+    for variant in model.variants:
+        if variant.kind == "freeze":
+            reason = (
                 f"LoRA on a frozen layer: .{lora.text} freezes all weights and trains adapters in"
                 " every layer"
             )
-        elif VARIANTS[other.kind].reinitialised:
-            why = f".{lora.text} would never train the weights that .{other.text} draws"
-        elif other.text == "keep0":
-            why = f".keep0 leaves no layer for the adapters of .{lora.text}"
+        elif VARIANTS[variant.kind].reinitialised:
+            reason = f".{lora.text} would never train the weights that .{variant.text} draws"
+        elif variant.text == "keep0":
+            reason = f".keep0 leaves no layer for the adapters of .{lora.text}"
         else:
             continue
-        raise UserError(f"model '{name}': {why}; leave out one of the two.")
+        raise UserError(f"model '{name}': {reason}; leave out one of the two.")
 
 
 def _check_variants(model: Model, name: str, bases: Mapping) -> None:
+    """Raise UserError for variants that contradict each other, are out of order, or name a layer
+    or head that the checkpoint lacks."""
     _check_adapters(model, name)
     kinds = [variant.kind for variant in model.variants]
-    order = [kind for kind in VARIANTS if kind in kinds]
-    if kinds != order:
-        ordered = in_order(model.variants)
-        once = dict.fromkeys(variant.text for variant in ordered)
+    if kinds != [kind for kind in VARIANTS if kind in kinds]:
+        texts = [variant.text for variant in in_order(model.variants)]
+        order = ".".join(dict.fromkeys(texts))
         raise UserError(
-            f"model '{name}': give each kind of variant once, in the order '.{'.'.join(once)}'."
+            f"model '{name}': give each kind of variant once, in the order '.{order}'."
         )
     if model.base not in bases:
         raise UserError(
@@ -454,7 +451,8 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
     for variant in model.variants:
         for key, limits in VARIANTS[variant.kind].ranges.items():
             low, high = limits(shape)
-            if variant[key] != "E" and not low <= int(variant[key]) <= high:
+            value = variant[key]
+            if value != "E" and not low <= int(value) <= high:
                 raise UserError(
                     f"model '{name}': '.{variant.text}' is out of range for '{model.base}', whose"
                     f" {key} here goes from {low} to {high}."
@@ -462,22 +460,23 @@ def _check_variants(model: Model, name: str, bases: Mapping) -> None:
 
 
 def _check_share(model: Model, name: str, config: Mapping) -> None:
-    share, whole, shares = int(model.variant("at")["share"]), model.trained, config["snapshots"]
+    """Raise UserError where training leaves no snapshot after this share of its steps."""
+    share = int(model.variant("at")["share"])
     if share >= 100:
         raise UserError(
             f"model '{name}': shares go from 0 to 99 %; for the model after all steps write"
-            f" '{whole}'."
+            f" '{model.trained}'."
         )
     if model.variant("plateau"):
         raise UserError(
             f"model '{name}': .plateau does not know its number of steps beforehand; write"
-            f" '{whole}'."
+            f" '{model.trained}'."
         )
-    if share not in shares:
+    if share not in config["snapshots"]:
+        snapshots = [f".at{snapshot}" for snapshot in config["snapshots"]]
         raise UserError(
             f"model '{name}': training leaves no snapshot after {share} % of its steps; add"
-            f" {share} to 'snapshots', or name one of"
-            f" {', '.join(f'.at{each}' for each in shares)}."
+            f" {share} to 'snapshots', or name one of {', '.join(snapshots)}."
         )
 
 
@@ -485,35 +484,35 @@ def _check_carried_head(model: Model, name: str, config: Mapping) -> None:
     """Raise UserError where the last task cannot use the head of the task before it. The labels
     decide, as far as the configuration knows them before training (it does not know those of tags
     or trees)."""
-    heads = []
-    for task in model.tasks[-2:]:
+
+    def describe_head(task: str) -> str:
         entry = config["tasks"][task]
         labels = config["datasets"][entry["dataset"]].get("labels", {})
-        heads.append((entry["kind"], len(set(labels.values()))))
-    if heads[0] != heads[1]:
-        words = [
-            f"'{task}' ({kind}, {n} labels)" for task, (kind, n) in zip(model.tasks[-2:], heads)
-        ]
+        return f"({entry['kind']}, {len(set(labels.values()))} labels)"
+
+    earlier, last = model.tasks[-2:]
+    earlier_head, last_head = describe_head(earlier), describe_head(last)
+    if earlier_head != last_head:
         raise UserError(
-            f"model '{name}': the head of {words[0]} cannot serve {words[1]}; write"
-            f" '{model.without('carry')}'."
+            f"model '{name}': the head of '{earlier}' {earlier_head} cannot serve '{last}'"
+            f" {last_head}; write '{model.without('carry')}'."
         )
 
 
 def shape_of(base: Mapping) -> Mapping:
-    """Return the part of a `bases` entry that tells layers, heads and vocabulary, pretrained here
-    or elsewhere."""
+    """Return the part of a `bases` entry with layers, heads and vocabulary, pretrained here or
+    elsewhere."""
     return base.get("pretrain") or base
 
 
 def parse_comparison(name: str, reference: str, config: Mapping) -> tuple[Model, Model]:
     """Parse both models of a `<model>_vs_<reference>` path; raise UserError if their vocabularies
     differ."""
-    model, other = parse_model(name, config), parse_model(reference, config)
-    vocabularies = [shape_of(config["bases"][each.base])["vocabulary"] for each in (model, other)]
-    if vocabularies[0] != vocabularies[1]:
+    models = parse_model(name, config), parse_model(reference, config)
+    first, second = [shape_of(config["bases"][model.base])["vocabulary"] for model in models]
+    if first != second:
         raise UserError(
             f"'{name}' and '{reference}' split words differently (vocabularies "
-            f"{vocabularies[0]} and {vocabularies[1]}); compare models of one vocabulary."
+            f"{first} and {second}); compare models of one vocabulary."
         )
-    return model, other
+    return models

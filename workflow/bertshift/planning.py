@@ -1,5 +1,5 @@
-"""The jobs left of all figures, and how long they will take: `make plan`. The options are
-snakemake's. Dry runs tell the jobs, config/costs.yaml tells what a job of each rule takes."""
+"""The remaining jobs of all figures, and their duration: `make plan`. The options are
+snakemake's. Dry runs list the jobs; config/costs.yaml has the cost of a job of each rule."""
 
 import argparse
 import math
@@ -33,7 +33,7 @@ COLUMNS = ["stage", "jobs", "GPU-hours", "CPU-hours", "operations", "disk", "mem
 
 
 class Job(NamedTuple):
-    """A job as a dry run prints it; those of a group stand indented."""
+    """A job as a dry run prints it; jobs of a group are indented."""
 
     rule: str
     wildcards: Mapping[str, str]
@@ -49,18 +49,30 @@ class Cost(NamedTuple):
     operations: float
     memory: float
     disk: float  # in bytes, as memory
-    temporary: bool  # whether the files go once all have read them
+    temporary: bool  # whether the files are deleted once all have read them
+
+
+class Training(NamedTuple):
+    examples: float  # of all epochs
+    length: float  # tokens of an example
+    batch_size: int
 
 
 def jobs_of(printed: str) -> dict[str, Job]:
     """Read the jobs that a dry run has printed, by their first output."""
     jobs = {}
     for rule, block in BLOCK.findall(printed):
-        told = defaultdict(str, re.findall(r"^ +(\w+): (.*)$", block, re.MULTILINE))
-        inputs, outputs = (tuple(told[key].split(", ")) for key in ("input", "output"))
-        wildcards = dict(re.findall(r"(\w+)=([^,]*)", told["wildcards"]))
-        threads, gpu = int(told["threads"] or 1), " gpu=1" in told["resources"]
-        jobs[outputs[0]] = Job(rule, wildcards, inputs, outputs, told["log"], threads, gpu)
+        fields = defaultdict(str, re.findall(r"^ +(\w+): (.*)$", block, re.MULTILINE))
+        outputs = tuple(fields["output"].split(", "))
+        jobs[outputs[0]] = Job(
+            rule=rule,
+            wildcards=dict(re.findall(r"(\w+)=([^,]*)", fields["wildcards"])),
+            inputs=tuple(fields["input"].split(", ")),
+            outputs=outputs,
+            log=fields["log"],
+            threads=int(fields["threads"] or 1),
+            gpu=" gpu=1" in fields["resources"],
+        )
     jobs.pop("", None)  # names of targets
     return jobs
 
@@ -71,140 +83,206 @@ class Estimate:
     def __init__(self, config: Mapping, table: Mapping, has_gpu: bool):
         self.config, self.table, self.has_gpu = config, table, has_gpu
         self.data = "world" if config["data"]["source"] == "world" else "real"
-        self.rows, self.tokens = table["rows"][self.data], table["tokens"][self.data]
+        self.rows = table["rows"][self.data]
+        self.tokens = table["tokens"][self.data]
 
     def cost(self, job: Job) -> Cost:
         """Add up what the keys of the rule say (config/costs.yaml). Metrics run on a CPU."""
-        rule = self.table["rules"]["other"] | self.table["rules"].get(job.rule, {})
-        rule = {key: one[self.data] if isinstance(one, dict) else one for key, one in rule.items()}
-        cpu, gpu = (self.table["machines"][name] for name in ("cpu", "gpu"))
-        machine, cores = (gpu, 1) if job.gpu and self.has_gpu else (cpu, job.threads)
+        rule = self.rule(job.rule)
+        cpu = self.table["machines"]["cpu"]
+        machine, cores = cpu, job.threads
+        if job.gpu and self.has_gpu:
+            machine, cores = self.table["machines"]["gpu"], 1
         shape = shape_of_model(self.model(job), self.config)
-        inputs, trained = self.inputs(job), self.trainings(job, rule["trains"])
-        scales = self.scales(job, shape)
-        dump = self.dump(job, rule["dumps"], shape) * scales["runs"] if rule["dumps"] else 0.0
-        operations, batches = self.probes(rule["probes"], shape) if rule["probes"] else (0.0, 0.0)
-        if rule["reads"] == "dev":
-            rows, length = self.split(self.task(job)["task"], "dev")
-            inputs = [(min(rows, self.config["ablation"]["max_dev"] or rows), length)]
+        inputs = [self.dev_inputs(job)] if rule["reads"] == "dev" else self.inputs(job)
+        trainings = self.trainings(job, rule["trains"])
+        counts = self.counts(job, shape)
+
+        operations, batches = 0.0, 0.0
+        if rule["probes"]:
+            operations, batches = self.probes(rule["probes"], shape)
         for number, length in inputs:
             operations += shape.operations(number, length)
             batches += shape.layers * math.ceil(number * length / BATCH_TOKENS)
-        for number, length, batch in trained:
-            operations += 3 * shape.operations(number, length)
-            batches += 3 * shape.layers * number / batch
-        times = math.prod([rule["times"], *(scales[each] for each in rule["by"])])
+        for training in trainings:
+            operations += 3 * shape.operations(training.examples, training.length)
+            batches += 3 * shape.layers * training.examples / training.batch_size
+        repeats = math.prod([rule["times"], *(counts[name] for name in rule["by"])])
         speed = cores * machine["flops"] / (1 + machine["half_width"] / shape.width)
-        seconds = rule["seconds"] + times * (operations / speed + batches * machine["pass"])
-        compared = scales[rule["compares"]] * (shape.layers + 1) * max(1, len(inputs))
-        on_cpu = rule["products"] * shape.width**2 + rule["decompositions"] * shape.width**3
-        seconds += compared * on_cpu / cpu["flops"] / job.threads + 3 * dump / cpu["moved"]
-        held = [shape.training_bytes(batch * length, length) for _, length, batch in trained]
-        memory = (rule["memory_mb"] + machine["memory_mb"]) * MB
-        memory += max(held, default=4 * shape.parameters * bool(times))
+        seconds = rule["seconds"]
+        seconds += repeats * (operations / speed + batches * machine["pass"])
+
+        comparisons = counts[rule["compares"]] * (shape.layers + 1) * max(1, len(inputs))
+        metric_operations = rule["products"] * shape.width**2
+        metric_operations += rule["decompositions"] * shape.width**3
+        seconds += comparisons * metric_operations / cpu["flops"] / job.threads
+        dump = 0.0
+        if rule["dumps"]:
+            dump = self.dump(job, rule["dumps"], shape) * counts["runs"]
+            seconds += 3 * dump / cpu["moved"]
+
+        model = 4 * shape.parameters if repeats else 0
+        if trainings:
+            model = max(shape.training_bytes(t.batch_size * t.length, t.length) for t in trainings)
         at_once = self.config["sweeps"]["runs_at_once"] or self.config["threads"]["train"]
-        memory *= min(len(trained) or 1, at_once)
+        memory = (rule["memory_mb"] + machine["memory_mb"]) * MB + model
+        memory *= min(max(1, len(trainings)), at_once)
+
         disk = rule["disk_mb"] * MB + rule["models"] * 4 * shape.parameters
-        disk += compared * rule["row_bytes"] + dump * (rule["dumps"] == "kind")
-        temporary = bool(rule["kept_by"]) and not self.config.get(rule["kept_by"])
-        return Cost(seconds, times * operations + compared * on_cpu, memory, disk, temporary)
+        disk += comparisons * rule["row_bytes"]
+        if rule["dumps"] == "kind":
+            disk += dump
+        return Cost(
+            seconds=seconds,
+            operations=repeats * operations + comparisons * metric_operations,
+            memory=memory,
+            disk=disk,
+            temporary=bool(rule["kept_by"]) and not self.config.get(rule["kept_by"]),
+        )
+
+    def rule(self, name: str) -> dict:
+        """Return what a job of this rule takes, with this configuration's kind of data."""
+        rules = self.table["rules"]
+        rule = rules["other"] | rules.get(name, {})
+        for key, value in rule.items():
+            if isinstance(value, dict):
+                rule[key] = value[self.data]
+        return rule
 
     def model(self, job: Job) -> str:
-        """Name the model that a job is about."""
+        """Name the model of a job."""
         names = [job.wildcards.get(key, "") for key in ("model", "base", "stem", "checkpoint")]
         return "".join(names) or self.config["annotators"]["tags"]
 
-    def task(self, job: Job) -> dict:
+    def settings(self, job: Job) -> dict:
         return task_settings(parse_model(self.model(job), self.config), self.config)
 
-    def scales(self, job: Job, shape: Shape) -> dict[str, float]:
-        """Count what a job's work grows with, by the names in the table."""
+    def counts(self, job: Job, shape: Shape) -> dict[str, float]:
+        """Count the factors of a job's work, by the names in the table."""
         folders = {Path(file).parent for file in job.inputs if file.endswith("/model.safetensors")}
-        pairs, inits = folders, Counter(folder.name.partition("_")[0] for folder in folders)
+        pairs = folders
         if {"model", "reference"} <= job.wildcards.keys():
             names = job.wildcards["model"], job.wildcards["reference"]
             pairs = pair_runs(*parse_comparison(*names, self.config), self.config)
+        runs_by_init = Counter(folder.name.partition("_")[0] for folder in folders)
         return {
             "nothing": 0,
             "runs": len(folders),
             "pairs": len(pairs),
-            "every two": sum(number * (number - 1) // 2 for number in inits.values()),
+            "every two": sum(math.comb(runs, 2) for runs in runs_by_init.values()),
             "parts": shape.layers * (shape.heads + 1),
             "ablations": len(self.config["ablation"]["variants"]),
         }
 
-    def trainings(self, job: Job, data: str) -> list[tuple[float, float, int]]:
-        """List (examples of all epochs, tokens of each, batch size) of all trained runs."""
+    def trainings(self, job: Job, data: str) -> list[Training]:
+        """List the trainings of a job: on a `corpus`, of its `task`, or of all runs of a `row`."""
         if data == "corpus":
-            how = self.config["bases"][job.wildcards["base"]]["pretrain"]
-            corpus = Path(self.config["corpora"][how["corpus"]])
-            number, length = self.size("documents")
-            tokens = corpus.stat().st_size / 4 if corpus.is_file() else number * length
-            return [(how["epochs"] * tokens / length, length, how["batch_size"])]
-        settings = [self.task(job)] if data == "task" else []
-        if data == "row":
+            return [self.pretraining(job)]
+        if data == "task":
+            settings = [self.settings(job)]
+        elif data == "row":
             settings = sweeps.row(self.config, **job.wildcards).settings["runs"].values()
-        each = [(self.split(one["task"], "train"), one["training"]) for one in settings]
-        return [(n * how["epochs"], length, how["batch_size"]) for (n, length), how in each]
+        else:
+            settings = []
+        trainings = []
+        for run in settings:
+            number, length = self.split(run["task"], "train")
+            epochs, batch_size = run["training"]["epochs"], run["training"]["batch_size"]
+            trainings.append(Training(number * epochs, length, batch_size))
+        return trainings
 
-    def probes(self, beside: int, shape: Shape) -> tuple[float, float]:
+    def pretraining(self, job: Job) -> Training:
+        pretrain = self.config["bases"][job.wildcards["base"]]["pretrain"]
+        corpus = Path(self.config["corpora"][pretrain["corpus"]])
+        number, length = self.size("documents")
+        tokens = corpus.stat().st_size / 4 if corpus.is_file() else number * length
+        return Training(pretrain["epochs"] * tokens / length, length, pretrain["batch_size"])
+
+    def probes(self, at_once: int, shape: Shape) -> tuple[float, float]:
         """Count operations and batches of edge probes, which are best after 30 validations."""
-        probes, (_, length) = ProbeSettings(**self.config["probes"]["edge"]), self.size("edges")
-        each = map(probes.of, self.config["edge_tasks"])
-        steps = sum(3 * min(p.max_steps, p.validate_every * (30 + p.patience)) for p in each)
-        tokens = steps * probes.batch_records * length * probes.probe_seeds * beside
-        return 2.6 * tokens * shape.width * probes.width, steps  # with two projections of a token
+        settings = ProbeSettings(**self.config["probes"]["edge"])
+        _, length = self.size("edges")
+        steps = 0
+        for task in self.config["edge_tasks"]:
+            probe = settings.of(task)
+            validations = 30 + probe.patience
+            steps += 3 * min(probe.max_steps, probe.validate_every * validations)
+        tokens = steps * settings.batch_records * length * settings.probe_seeds * at_once
+        # A probe has two projections of a token.
+        return 2.6 * tokens * shape.width * settings.width, steps
 
     def inputs(self, job: Job) -> list[tuple[float, float]]:
         """List (number, tokens of each) of the sets of inputs that a job or its dumps read."""
-        names = READ.findall("\n".join(job.inputs))
-        return [self.size(name) for name in dict.fromkeys("-".join(names).split("-")) if name]
+        stems = READ.findall("\n".join(job.inputs))
+        names = "-".join(stems).split("-")  # a dump's name joins those of its sets
+        return [self.size(name) for name in dict.fromkeys(names) if name]
+
+    def dev_inputs(self, job: Job) -> tuple[float, float]:
+        """Return (number, tokens of each) of the development examples that an ablation reads."""
+        rows, length = self.split(self.settings(job)["task"], "dev")
+        return min(rows, self.config["ablation"]["max_dev"] or rows), length
 
     def size(self, name: str) -> tuple[float, float]:
         """Return (inputs, tokens of each) of a stimulus or of tasks."""
-        samples, entry = self.config["samples"], self.config["stimuli"].get(name)
+        samples = self.config["samples"]
         if name in self.rows:
             return self.rows[name], min(self.tokens[name], samples["max_length"])
-        tasks, form = name.split("+"), (entry or {}).get("form")
-        datasets = [(entry or self.config["tasks"][task])["dataset"] for task in tasks]
-        length = max(self.tokens.get(dataset, self.tokens["others"]) for dataset in datasets)
-        kind = "text" if form in ("sentences", "consecutive_pairs") else "task"
-        number = samples["combined" if len(tasks) > 1 else kind]
+        tasks = name.split("+")
+        if name in self.config["stimuli"]:
+            sources, form = [self.config["stimuli"][name]], self.config["stimuli"][name]["form"]
+        else:
+            sources, form = [self.config["tasks"][task] for task in tasks], "inputs"
+        length = max(self.dataset_tokens(source["dataset"]) for source in sources)
+        if len(tasks) > 1:
+            number = samples["combined"]
+        elif form in ("sentences", "consecutive_pairs"):
+            number = samples["text"]
+        else:
+            number = samples["task"]
         return len(tasks) * number, min(length, samples["max_length"])
+
+    def dataset_tokens(self, dataset: str) -> float:
+        return self.tokens.get(dataset, self.tokens["others"])
 
     def split(self, task: Mapping, split: str) -> tuple[float, float]:
         """Return (inputs, tokens of each) of a split that a task reads."""
         dataset = task["dataset"]
         published = self.config["datasets"][dataset].get("published", {}).get(split)
         rows = self.rows.get(dataset) or self.rows.get("made") or published or self.rows["others"]
-        length = min(self.tokens.get(dataset, self.tokens["others"]), task["max_length"])
-        return min(rows, task.get(f"max_{split}") or rows), length
+        rows = min(rows, task.get(f"max_{split}") or rows)
+        return rows, min(self.dataset_tokens(dataset), task["max_length"])
 
     def dump(self, job: Job, kind: str, shape: Shape) -> float:
         """Estimate the bytes of a replicate's dump: states of all layers, maps of all heads."""
-        how, size = how_dumped(job.wildcards.get(kind, kind), self.config), 0.0
+        contents = how_dumped(job.wildcards.get(kind, kind), self.config)
+        number_bytes = 2 if contents["precision"] == "float16" else 4
+        size = 0.0
         for number, length in self.inputs(job):
-            tokens = min(number * length, how["sample"] or math.inf)
-            each = 2 if how["precision"] == "float16" else 4
-            size += each * tokens * (shape.layers + 1) * shape.width
-            size += 4 * number * length**2 * shape.layers * shape.heads * how["attention"]
+            tokens = min(number * length, contents["sample"] or math.inf)
+            size += number_bytes * tokens * (shape.layers + 1) * shape.width
+            if contents["attention"]:
+                size += 4 * number * length**2 * shape.layers * shape.heads
         return size
 
 
 def ratios_of(finished: Sequence[tuple[Job, Cost]]) -> dict[str, tuple[int, float]]:
-    """Return (finished jobs, their time to the expected one) by rule; of all for other rules."""
-    took, expected = defaultdict(list), defaultdict(float)
+    """Return by rule (finished jobs, ratio of their time to the estimate). The default is the
+    ratio of all jobs."""
+    measured, expected = defaultdict(list), defaultdict(float)
     for job, cost in finished:
         try:
             text = Path(job.log).with_suffix(".cost.tsv").read_text(encoding="utf-8")
             seconds = float(text.splitlines()[1].split("\t")[0])
         except (OSError, IndexError, ValueError):
-            continue  # nothing tells
+            continue  # the job has no measured time
         for rule in (job.rule, "all"):
-            took[rule].append(seconds)
+            measured[rule].append(seconds)
             expected[rule] += cost.seconds
-    ratios = {rule: (len(took[rule]), sum(took[rule]) / expected[rule]) for rule in took}
-    return defaultdict(lambda: (0, ratios.get("all", (0, 1.0))[1]), ratios)
+    ratios = {
+        rule: (len(seconds), sum(seconds) / expected[rule]) for rule, seconds in measured.items()
+    }
+    _, overall = ratios.get("all", (0, 1.0))
+    return defaultdict(lambda: (0, overall), ratios)
 
 
 def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, int]) -> float:
@@ -212,9 +290,15 @@ def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, i
     maker = {file: name for name, job in jobs.items() for file in job.outputs}
     work: Counter = Counter()
     for name, job in jobs.items():
-        kind = "jobs" if "jobs" in room else "GPUs" if job.gpu and "GPUs" in room else "cores"
-        number = min(job.threads, room[kind]) if kind == "cores" else 1
-        work[kind] += seconds[name] * number / room[kind]
+        slots = 1
+        if "jobs" in room:
+            kind = "jobs"
+        elif job.gpu and "GPUs" in room:
+            kind = "GPUs"
+        else:
+            kind = "cores"
+            slots = min(job.threads, room["cores"])
+        work[kind] += seconds[name] * slots / room[kind]
 
     @cache
     def chain(name: str) -> float:
@@ -224,42 +308,54 @@ def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, i
     return max([*work.values(), *map(chain, jobs)], default=0.0)
 
 
-def plan(jobs: dict[str, Job], left: dict[str, Job], estimate: Estimate, room: dict) -> str:
-    """Tabulate by stage what is left of all jobs, and say when it ends."""
+def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, room: dict) -> str:
+    """Tabulate the remaining jobs by stage, and say when they end."""
     costs = {name: estimate.cost(job) for name, job in jobs.items()}
-    ratios = ratios_of([(job, costs[name]) for name, job in jobs.items() if name not in left])
-    seconds = {name: costs[name].seconds * ratios[job.rule][1] for name, job in left.items()}
+    ratios = ratios_of([(job, costs[name]) for name, job in jobs.items() if name not in remaining])
+    seconds = {name: costs[name].seconds * ratios[job.rule][1] for name, job in remaining.items()}
     stages = {rule: stage for stage, rules in estimate.table["stages"].items() for rule in rules}
-    made, rows = {job.rule for job in jobs.values()}, [COLUMNS]
+    all_rules = {job.rule for job in jobs.values()}
+    rows = [COLUMNS]
     for stage in [*estimate.table["stages"], "other", "total"]:
-        rules = {rule for rule in made if stage in ("total", stages.get(rule, "other"))}
-        names = [name for name, job in left.items() if job.rule in rules]
-        on_gpu = {name for name in names if left[name].gpu and estimate.has_gpu}
-        on_cpu = [seconds[name] * left[name].threads for name in names if name not in on_gpu]
-        own = sum(ratios[rule][0] for rule in rules & ratios.keys())
-        cells = [
-            f"{len(names):,}",
-            f"{sum(seconds[name] for name in on_gpu) / 3600:,.2f}",
-            f"{sum(on_cpu) / 3600:,.2f}",
-            f"{sum(costs[name].operations for name in names):.1e}",
-            f"{sum(costs[name].disk for name in names if not costs[name].temporary) / GB:,.2f} GB",
-            f"{max((costs[name].memory for name in names), default=0) / GB:.1f} GB",
-            f"{own:,} of your own jobs" if own else "costs.yaml",
-        ]
-        rows += [[stage, *cells]] if rules else []
+        rules = {rule for rule in all_rules if stage in ("total", stages.get(rule, "other"))}
+        if not rules:
+            continue
+        names = [name for name, job in remaining.items() if job.rule in rules]
+        stage_costs = [costs[name] for name in names]
+        on_gpu = {name for name in names if remaining[name].gpu and estimate.has_gpu}
+        gpu_seconds = sum(seconds[name] for name in on_gpu)
+        cpu_seconds = sum(
+            seconds[name] * remaining[name].threads for name in names if name not in on_gpu
+        )
+        operations = sum(cost.operations for cost in stage_costs)
+        disk = sum(cost.disk for cost in stage_costs if not cost.temporary)
+        memory = max((cost.memory for cost in stage_costs), default=0)
+        measured_jobs = sum(ratios[rule][0] for rule in rules & ratios.keys())
+        rows.append(
+            [
+                stage,
+                f"{len(names):,}",
+                f"{gpu_seconds / 3600:,.2f}",
+                f"{cpu_seconds / 3600:,.2f}",
+                f"{operations:.1e}",
+                f"{disk / GB:,.2f} GB",
+                f"{memory / GB:.1f} GB",
+                f"{measured_jobs:,} of your own jobs" if measured_jobs else "costs.yaml",
+            ]
+        )
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    temporary = sum(costs[name].disk for name in left if costs[name].temporary) / GB
+    temporary = sum(costs[name].disk for name in remaining if costs[name].temporary) / GB
     limits = " and ".join(f"{number} {kind}" for kind, number in room.items())
     notes = [
-        f"About {until_end(left, seconds, room) / 3600:,.1f} hours with {limits} at a time.",
+        f"About {until_end(remaining, seconds, room) / 3600:,.1f} hours with {limits} at a time.",
         f"Temporary files take up to {temporary:,.1f} GB more. Memory is that of the largest job.",
         *(estimate.table["machines"][name]["origin"] for name in ("cpu", "gpu")),
     ]
     return "\n".join([f"Left to do at scale {estimate.config['scale']}:\n", *lines, "", *notes])
 
 
-def asked(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
+def parse_options(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
     """Return the configuration and the room for jobs that snakemake has with these options."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for names in ("--config -C", "--configfile --configfiles", "--profile"):
@@ -267,21 +363,26 @@ def asked(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
     for names in ("--cores -c", "--jobs -j", "--executor -e", "--directory -d"):
         parser.add_argument(*names.split(), nargs="?", const="all")
     given, _ = parser.parse_known_args(options)
-    files = [Path(given.directory or ".") / "config/experiments.yaml", *given.configfile]
+    folder = Path(given.directory or ".")
+    files = [folder / "config/experiments.yaml", *map(Path, given.configfile)]
     typed = [yaml.safe_load(entry.replace("=", ": ", 1)) for entry in given.config]
-    user = reduce(merge, [*map(read_yaml, map(Path, files)), *typed])
+    user = reduce(merge, [*map(read_yaml, files), *typed])
     profiles = [Path(name).expanduser() / "config.yaml" for name in given.profile]
     profile = reduce(merge, map(read_yaml, filter(Path.is_file, profiles)), {})
-    os.chdir(given.directory or ".")
+    os.chdir(folder)
+    config = load_config(user, ROOT)
     if (given.executor or profile.get("executor", "local")) != "local":
-        return load_config(user, ROOT), {"jobs": int(given.jobs or profile.get("jobs", 1))}
+        return config, {"jobs": int(given.jobs or profile.get("jobs", 1))}
     cores = given.cores or given.jobs or profile.get("cores", "all")
     room = {"cores": len(os.sched_getaffinity(0)) if cores == "all" else int(cores)}
-    return load_config(user, ROOT), room | ({"GPUs": len(gpus.given())} if gpus.given() else {})
+    devices = gpus.given()
+    if devices:
+        room["GPUs"] = len(devices)
+    return config, room
 
 
 def dry_run(*options: str) -> dict[str, Job]:
-    """Ask snakemake for the jobs of all figures. Exit with what it says if it refuses."""
+    """Ask snakemake for the jobs of all figures. Exit with its message if it refuses."""
     command = [sys.executable, "-m", "snakemake", "figures/all", "--dry-run", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
@@ -290,10 +391,11 @@ def dry_run(*options: str) -> dict[str, Job]:
 
 
 def main(options: Sequence[str]) -> None:
-    left, jobs = dry_run(*options), dry_run("--forceall", *options)
-    config, room = asked(options)
-    table, has_gpu = read_yaml(ROOT / "config/costs.yaml"), room.keys() != {"cores"}
-    print(plan(jobs, left, Estimate(config, table, has_gpu), room))
+    remaining, jobs = dry_run(*options), dry_run("--forceall", *options)
+    config, room = parse_options(options)
+    table = read_yaml(ROOT / "config/costs.yaml")
+    has_gpu = room.keys() != {"cores"}
+    print(plan(jobs, remaining, Estimate(config, table, has_gpu), room))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""How a model is fine-tuned: its task's settings under a configuration, with those of its
-checkpoint and variants."""
+"""The settings of a fine-tuning: those of the task under a configuration, with those of the
+checkpoint and the variants."""
 
 from collections.abc import Mapping
 
@@ -7,19 +7,20 @@ from bertshift.naming import Model
 
 
 def task_settings(model: Model, config: Mapping) -> dict:
-    """Return the settings of the last fine-tuning of `model`: {"task": what is learned,
-    "training": how}.
+    """Return the settings of the last fine-tuning of `model`: {"task": the data and the head,
+    "training": the optimisation}.
 
     The scale's `training` comes first, then the task's own keys, then its `per_base` entry, then
     the scale's `per_variant` ones; a later one replaces an earlier one. The learning rate is
     multiplied by the checkpoint's own `learning_rate_scale`, where it has one, else by the
-    scale's. `.plateau` goes on until the loss does not fall (`training.plateau`), at a constant
-    rate after the warm-up. `.lora8` has a learning rate of its own (`training.lora`), in the place
-    of the task's, and `lora_alpha` and `lora_dropout`. `.bertadam` is Kovaleva et al. 2019 as
-    their code trained: the first BERT optimiser, without bias correction, at 5e-5.
+    scale's. `.plateau` continues until the loss stops falling (`training.plateau`), at a constant
+    rate after the warm-up. `.lora8` has a learning rate of its own (`training.lora`) instead of
+    the task's, and `lora_alpha` and `lora_dropout`. `.bertadam` trains as the code of Kovaleva et
+    al. 2019 did: the first BERT optimiser, without bias correction, at 5e-5.
     """
     task = config["tasks"][model.task]
-    # Keys of a task have no default, so a null was written: all examples, whatever the scale says.
+    # The schema gives keys of a task no default: a null was written by the user, and asks for all
+    # examples, whatever the scale says.
     merged = config["training"] | task | task["per_base"].get(model.base, {})
     for variant in model.variants:
         merged |= config["training"]["per_variant"].get(variant.kind, {})
@@ -31,20 +32,20 @@ def task_settings(model: Model, config: Mapping) -> dict:
         merged["learning_rate"] = lora["learning_rate"]
         adapters = {"lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
     if model.variant("plateau"):
-        # As many steps of warm-up as without, then a constant rate: a decay would make a plateau
-        # of its own.
-        most = max(merged["max_epochs"], merged["epochs"])
+        # As many steps of warm-up as without `.plateau`, then a constant rate: a decay would make
+        # a plateau by itself.
+        epochs = max(merged["max_epochs"], merged["epochs"])
         merged |= {
             "schedule": "constant",
-            "warmup": merged["warmup"] * merged["epochs"] / most,
-            "epochs": most,
+            "warmup": merged["warmup"] * merged["epochs"] / epochs,
+            "epochs": epochs,
         }
     else:
         merged["plateau"] = None
     scale = config["bases"][model.base].get("learning_rate_scale", merged["learning_rate_scale"])
     merged["learning_rate"] *= scale
     merged["batch_size"] = max(1, round(merged["batch_size"] * merged["batch_size_scale"]))
-    what = (
+    task_keys = (
         "dataset",
         "kind",
         "metrics",
@@ -54,7 +55,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
         "max_train",
         "max_dev",
     )
-    how = (
+    training_keys = (
         "batch_size",
         "epochs",
         "learning_rate",
@@ -73,9 +74,9 @@ def task_settings(model: Model, config: Mapping) -> dict:
     return {
         "task": {
             "name": model.task,
-            **{key: merged[key] for key in what if merged.get(key) is not None},
+            **{key: merged[key] for key in task_keys if merged.get(key) is not None},
         },
-        "training": {key: merged[key] for key in how} | adapters,
+        "training": {key: merged[key] for key in training_keys} | adapters,
     }
 
 
@@ -87,10 +88,8 @@ def train_size(dataset: str, config: Mapping) -> int | None:
     sample from within a large one. Models with a variant (`training.per_variant`) and the rows of
     sweeps may learn from fewer.
     """
-    sizes = [
-        task_settings(Model((task,), (), base), config)["task"].get("max_train")
-        for task, entry in config["tasks"].items()
-        if entry["dataset"] == dataset
-        for base in config["bases"]
-    ]
-    return min((size for size in sizes if size is not None), default=None)
+    tasks = [name for name, task in config["tasks"].items() if task["dataset"] == dataset]
+    models = [Model((task,), (), base) for task in tasks for base in config["bases"]]
+    settings = [task_settings(model, config)["task"] for model in models]
+    sizes = [task["max_train"] for task in settings if "max_train" in task]
+    return min(sizes, default=None)

@@ -1,10 +1,12 @@
 """The replicates of a model, which of two models are compared, and rows of runs that differ in one
 thing."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 
 from bertshift.errors import UserError
 from bertshift.naming import Model, Run, in_order, parse_model, parse_variant, shape_of
@@ -27,12 +29,9 @@ def sweep_runs_of(model: Model, config: Mapping) -> list[Run]:
     """List the model's replicates for a row of runs that differ in one thing, as far as `sweeps`
     allows."""
     limits = config["sweeps"] | config["sweeps"].get("per_base", {}).get(model.base, {})
-    inits, seeds = limits.get("pretraining_runs"), limits.get("seeds")
-    return [
-        run
-        for run in runs_of(model, config)
-        if run.init <= (inits or run.init) and run.seed <= (seeds or run.seed)
-    ]
+    inits = limits.get("pretraining_runs") or math.inf
+    seeds = limits.get("seeds") or math.inf
+    return [run for run in runs_of(model, config) if run.init <= inits and run.seed <= seeds]
 
 
 def inits_of(base: Mapping) -> int:
@@ -59,42 +58,48 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
     what the run that it imitates would be compared with, with that run itself, and with the same
     draw of other noise. UserError if there is no pair.
     """
-    runs, others = runs_of(model, config), runs_of(reference, config)
+    runs, reference_runs = runs_of(model, config), runs_of(reference, config)
     if model == reference:
-        if model.tasks:
-            pairs = [(a, b) for a in runs for b in runs if a.init == b.init and a.seed < b.seed]
-            short = (
-                f"one seed only; raise 'bases.{model.base}.seeds', or 'seeds' of"
-                f" tasks.{model.task},"
-            )
-        else:
-            pairs = [(a, b) for a in runs for b in runs if a.init < b.init]
-            short = f"one pretraining run only; {MORE_CHECKPOINTS} of bases.{model.base}"
-        if not pairs:
-            raise UserError(f"'{model}' has {short} to compare it with itself.")
-        return pairs
+        return _pair_within(model, runs)
     same_draws = bool(model.variant("noise")) == bool(reference.variant("noise"))
 
     def number(run: Run) -> tuple[int, int]:
         return run.init, run.seed if same_draws else run.imitated.seed
 
-    partners = defaultdict(list)
-    for other in others:
-        partners[number(other)].append(other)
+    by_number, by_init = defaultdict(list), defaultdict(list)
+    for run in reference_runs:
+        by_number[number(run)].append(run)
+        by_init[run.init].append(run)
     pairs = []
     for run in runs:
-        found = partners.get(number(run)) or partners.get((run.init, 0), [])
-        if not (found or run.seed):
-            found = [other for other in others if other.init == run.init]
-        pairs += [(run, other) for other in found]
+        # A pretrained reference has seed 0; a pretrained run pairs with every seed.
+        partners = by_number[number(run)] or by_number[run.init, 0]
+        if not partners and run.seed == 0:
+            partners = by_init[run.init]
+        pairs += [(run, partner) for partner in partners]
     if not pairs:
         raise UserError(f"'{model}' and '{reference}' share no replicate; {MORE_RUNS}.")
     return pairs
 
 
+def _pair_within(model: Model, runs: list[Run]) -> list[tuple[Run, Run]]:
+    """Pair a model's replicates with each other: seeds of one pretraining run, or pretraining
+    runs."""
+    pairs = list(combinations(runs, 2))
+    if model.tasks:
+        pairs = [(run, partner) for run, partner in pairs if run.init == partner.init]
+        problem = (
+            f"one seed only; raise 'bases.{model.base}.seeds', or 'seeds' of tasks.{model.task},"
+        )
+    else:
+        problem = f"one pretraining run only; {MORE_CHECKPOINTS} of bases.{model.base}"
+    if not pairs:
+        raise UserError(f"'{model}' has {problem} to compare it with itself.")
+    return pairs
+
+
 def check_trained(model: Model) -> None:
-    """Raise UserError for a model that is made by noise, where a head, a score or a training is
-    needed."""
+    """Raise UserError for a model that is made by noise: it has no head, score or training."""
     if model.variant("noise"):
         raise UserError(
             f"'{model}' is made by noise, so it has no head, no score and no training; write"
@@ -106,8 +111,7 @@ EMBEDDINGS_ONLY, NOTHING_FROZEN = -2, -1
 
 
 def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
-    """List (position on the axis, run) for the row that `run`, the plain one, is part of or
-    compared with.
+    """List (position on the axis, run) for the row that varies `run`, a plain run.
 
     `freeze` (Merchant et al. 2020, Figure 3): the embeddings alone (EMBEDDINGS_ONLY), nothing
     (NOTHING_FROZEN), then layers 0 to x, counted from 0 as on the paper's axis; `keep` (Figure 4):
@@ -116,7 +120,7 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
     11. A letter at their end is the scheme: `p` adds the pooler, `o` the head's columns of the
     output projection. `seeds`: the plain model with further seeds, as many as
     `sweeps.baseline_seeds`, shared among the rows of its pretraining run. UserError for a layer
-    that is not there.
+    that does not exist.
     """
     model = run.model
     check_trained(model)
@@ -126,22 +130,29 @@ def sweep_of(run: Run, kind: str, config: Mapping) -> list[tuple[int, Run]]:
             f" '{model.trained}'."
         )
     shape = shape_of(config["bases"][model.base])
-    layers = shape["layers"]
+    layers, heads = shape["layers"], shape["heads"]
 
-    def changed(text: str) -> Run:
-        variants = tuple(in_order((*model.variants, parse_variant(text))))
-        return replace(run, model=parse_model(str(replace(model, variants=variants)), config))
+    def add_variant(text: str) -> Run:
+        variants = tuple(in_order([*model.variants, parse_variant(text)]))
+        name = str(replace(model, variants=variants))
+        return replace(run, model=parse_model(name, config))
 
     if kind == "keep":
-        return [*((k, changed(f"keep{k}")) for k in range(layers)), (layers, run)]
+        row = [(number, add_variant(f"keep{number}")) for number in range(layers)]
+        return [*row, (layers, run)]
     if kind == "freeze":
-        ends = [(EMBEDDINGS_ONLY, changed("freezeE")), (NOTHING_FROZEN, run)]
-        return [*ends, *((x, changed(f"freeze{x}")) for x in range(layers))]
+        row = [(EMBEDDINGS_ONLY, add_variant("freezeE")), (NOTHING_FROZEN, run)]
+        return row + [(layer, add_variant(f"freeze{layer}")) for layer in range(layers)]
     if kind == "seeds":
-        rows = max(each.seed for each in sweep_runs_of(model, config))
-        seeds = range(run.seed, max(rows, config["sweeps"]["baseline_seeds"]) + 1, rows)
+        rows = max(replicate.seed for replicate in sweep_runs_of(model, config))
+        last_seed = max(rows, config["sweeps"]["baseline_seeds"])
+        seeds = range(run.seed, last_seed + 1, rows)
         return [(seed, replace(run, seed=seed)) for seed in seeds]
-    layer, how = re.fullmatch(r"reinit(L\d+)?([a-z]*)", kind).groups()
-    if layer:
-        return [(h, changed(f"reinit{layer}H{h}{how}")) for h in range(1, shape["heads"] + 1)]
-    return [*((k, changed(f"reinit{k}{how}")) for k in range(1, layers + 1)), (layers + 1, run)]
+    head_layer, scheme = re.fullmatch(r"reinit(L\d+)?([a-z]*)", kind).groups()
+    if head_layer:
+        return [
+            (head, add_variant(f"reinit{head_layer}H{head}{scheme}"))
+            for head in range(1, heads + 1)
+        ]
+    row = [(layer, add_variant(f"reinit{layer}{scheme}")) for layer in range(1, layers + 1)]
+    return [*row, (layers + 1, run)]

@@ -8,11 +8,12 @@ def similar_names(word: str, known: Iterable[str], most: int, cutoff: float) -> 
     """List the known names that are most like `word`, whatever the case of their letters, nearest
     first."""
     names = {name.lower(): name for name in known}
-    return [names[near] for near in get_close_matches(word.lower(), names, most, cutoff)]
+    matches = get_close_matches(word.lower(), names, most, cutoff)
+    return [names[match] for match in matches]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """List the known names that are like `word`, or all of them, for the end of a sentence."""
-    known = list(known)
-    near = similar_names(word, known, 3, 0.4)
-    return "nearest: " + ", ".join(near) if near else "known: " + ", ".join(known)
+    names = list(known)
+    near = similar_names(word, names, 3, 0.4)
+    return f"nearest: {', '.join(near)}" if near else f"known: {', '.join(names)}"

@@ -1,5 +1,5 @@
-"""The version of this program: pyproject.toml alone says it, and every table and caption that is
-made carries it."""
+"""The version of this program: only pyproject.toml states it, and every table and caption carries
+it."""
 
 import tomllib
 from functools import cache
@@ -14,12 +14,13 @@ ROOT = Path(__file__).parents[2]
 @cache
 def version() -> str:
     """Return the version, such as `bertshift 1.2.3`. It is read from pyproject.toml and not
-    written as code: a release must make nothing again. An installed library has no such file, and
-    gives the version that it was installed with."""
-    file, name = ROOT / "pyproject.toml", "bertshift"
+    written as code, so that a release makes no job run again. An installed library has no such
+    file, and gives the version that it was installed with."""
+    file = ROOT / "pyproject.toml"
     if not file.is_file():
-        return f"{name} {metadata.version(name)}"
-    return f"{name} {tomllib.loads(file.read_text(encoding='utf-8'))['project']['version']}"
+        return f"bertshift {metadata.version('bertshift')}"
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    return f"bertshift {project['version']}"
 
 
 __version__ = version().rpartition(" ")[2]

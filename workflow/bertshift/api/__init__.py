@@ -1,5 +1,5 @@
-"""The measures as a library: `import bertshift`, then `bertshift.compare(...)`. Where each name of
-it stands."""
+"""The measures as a library: `import bertshift`, then `bertshift.compare(...)`. PLACES has the
+module of each public name."""
 
 PLACES = {
     "compare": "bertshift.api.comparing",

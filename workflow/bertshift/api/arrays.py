@@ -13,21 +13,21 @@ from bertshift.metrics import svcca as correlations
 from bertshift.metrics.hidden_states import CenteredStates, Comparison
 from bertshift.metrics.scaling import scaled
 
-# How far from 1 a row of probabilities in 16 bits may be: bfloat16 rounds each by up to 2^-8.
-SUMS_TO = 4e-3
+# The tolerance of a sum of probabilities in 16 bits: bfloat16 rounds each by up to 2^-8.
+TOLERANCE = 4e-3
 SOFTMAX = "give weights after the softmax, which sum to 1."
 
 
 def rsa(x: Any, y: Any) -> float:
-    """Correlate how similar tokens are to each other in x [tokens, width] and in y [tokens,
+    """Correlate the similarities between tokens in x [tokens, width] with those in y [tokens,
     width], whose widths may differ.
 
     Pearson's correlation, over all pairs of tokens, of the cosines of their hidden states: no
-    unit, from -1 to 1, and 1 where the tokens lie alike (Merchant et al. 2020, sections 5.1 and
-    6). UserError below 3 tokens, for a state that is zero or not finite, and where all tokens are
-    equally similar up to rounding.
+    unit, from -1 to 1, and 1 where the cosines are the same up to scale and shift (Merchant et
+    al. 2020, sections 5.1 and 6). UserError below 3 tokens, for a state that is zero or not
+    finite, and where all tokens are equally similar up to rounding.
     """
-    return similarities.rsa(*_states(x, y))
+    return similarities.rsa(*_check_states(x, y))
 
 
 def svcca(x: Any, y: Any) -> float:
@@ -39,7 +39,8 @@ def svcca(x: Any, y: Any) -> float:
     al. 2017; Hao et al. 2020, section 4). It depends on the number of tokens: take 20 times the
     width. UserError for states that are not finite or do not vary, and where tokens are too few.
     """
-    return correlations.svcca(*_states(x, y))[correlations.HEADLINE]["value"]
+    distances = correlations.svcca(*_check_states(x, y))
+    return distances[correlations.HEADLINE]["value"]
 
 
 def cka(x: Any, y: Any) -> float:
@@ -52,7 +53,7 @@ def cka(x: Any, y: Any) -> float:
     and where the estimate is 0 / 0: in x or in y, all tokens but one are equal, or all are equally
     far apart.
     """
-    x, y = map(CenteredStates.of, _states(x, y))
+    x, y = map(CenteredStates.of, _check_states(x, y))
     value = float(kernels.debiased(Comparison.of(x, y).moments))
     if np.isnan(value):
         raise UserError(
@@ -71,13 +72,13 @@ def js(a: Any, b: Any) -> float:
     averaged as well. UserError for another shape, for weights that are not finite, and for rows
     that do not sum to 1.
     """
-    p, q = _maps(a, b)
-    for one in (p, q):
-        if not ((one >= 0).all() and (abs(one.sum(-1) - 1) <= SUMS_TO).all()):
+    p, q = _check_maps(a, b)
+    for attention in (p, q):
+        is_one = abs(attention.sum(-1) - 1) <= TOLERANCE
+        if not ((attention >= 0).all() and is_one.all()):
             raise UserError(f"a row of attention is no distribution; {SOFTMAX}")
-    per_query = (
-        jensen_shannon.terms(p.ravel(), q.ravel()).sum(axis=0).reshape(p.shape).sum(axis=-1) / 2
-    )
+    terms = jensen_shannon.terms(p.ravel(), q.ravel()).sum(axis=0).reshape(p.shape)
+    per_query = terms.sum(axis=-1) / 2
     return float(max(per_query.mean(), 0.0))
 
 
@@ -90,20 +91,24 @@ def cosine(a: Any, b: Any) -> float:
     over. UserError for another shape, for weights that are not finite or below 0, and for a map of
     zeros.
     """
-    p, q = (scaled(one.reshape(*one.shape[:-2], -1), axis=-1) for one in _maps(a, b))
+    p, q = (
+        scaled(attention.reshape(*attention.shape[:-2], -1), axis=-1)
+        for attention in _check_maps(a, b)
+    )
     if min(p.min(), q.min()) < 0:
         raise UserError(f"a weight of attention is below 0; {SOFTMAX}")
     if not (p.any(-1).all() and q.any(-1).all()):
         raise UserError(
             "a map of attention is zero everywhere, so it has no direction; leave it out."
         )
-    return float(maps.quotient((p * q).sum(-1), (p * p).sum(-1), (q * q).sum(-1)).mean())
+    cosines = maps.quotient((p * q).sum(-1), (p * p).sum(-1), (q * q).sum(-1))
+    return float(cosines.mean())
 
 
-def _array(name: str, values: Any) -> np.ndarray:
+def _to_array(name: str, values: Any) -> np.ndarray:
     """Convert to an array in float64, or in float32 where `values` are float32 or narrower.
 
-    UserError, with the array's name, for what is not finite or no array of real numbers.
+    UserError, with the array's name, for values that are not finite or not real numbers.
     """
     if hasattr(values, "detach"):  # torch's
         values = values.detach().cpu().to_dense()
@@ -115,8 +120,8 @@ def _array(name: str, values: Any) -> np.ndarray:
         values = np.asarray(values)
         if np.iscomplexobj(values):
             raise UserError(f"{name} holds complex numbers; give real ones.")
-        narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-        values = values.astype(np.float32 if narrow else np.float64, copy=False)
+        is_narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+        values = values.astype(np.float32 if is_narrow else np.float64, copy=False)
     except (TypeError, ValueError):
         raise UserError(f"{name} holds no numbers; give an array of numbers.") from None
     if not np.isfinite(values).all():
@@ -124,8 +129,9 @@ def _array(name: str, values: Any) -> np.ndarray:
     return values
 
 
-def _states(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    x, y = _array("x", x), _array("y", y)
+def _check_states(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Convert to arrays [tokens, width]. UserError for other shapes."""
+    x, y = _to_array("x", x), _to_array("y", y)
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y) or not (x.size and y.size):
         raise UserError(
             f"x is {list(x.shape)} and y {list(y.shape)}; give [tokens, width] of the same tokens."
@@ -133,8 +139,10 @@ def _states(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def _maps(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    a, b = (_array(name, one).astype(np.float64, copy=False) for name, one in (("a", a), ("b", b)))
+def _check_maps(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Convert to arrays [..., query, key] in float64. UserError for other shapes."""
+    a = _to_array("a", a).astype(np.float64, copy=False)
+    b = _to_array("b", b).astype(np.float64, copy=False)
     if a.ndim < 2 or a.shape != b.shape or not a.size:
         raise UserError(
             f"a is {list(a.shape)} and b {list(b.shape)}; give [..., query, key] of one shape."

@@ -23,13 +23,13 @@ NOISE = ["noise", "noise_low", "noise_high"]
 
 @dataclass(frozen=True)
 class Change:
-    """How a model differs from its reference, by layer and head.
+    """The differences between a model and its reference, by layer and head.
 
-    rows: of every replicate, in the columns of the workflow's tables, of which CKA's values are
+    rows: of every replicate, in the columns of the workflow's tables, where CKA's values are
     distances; table: means over replicates; left_out: {measure: why it could not be taken}; about:
-    how many texts, which checkpoints; draws: how many models were made by noise for each
-    replicate. Their rows have `noise_name(model)` as `model`; own: {measure of the user's own: how
-    it is shown}.
+    the number of texts, and the checkpoints; draws: the number of models made by noise for each
+    replicate, whose rows have `noise_name(model)` as `model`; own: {the user's own measure: its
+    title and kind}.
     """
 
     rows: pd.DataFrame = field(repr=False)
@@ -46,29 +46,27 @@ class Change:
         high, null.
 
         value: the mean over replicates; low, high: its 95 % interval over texts and, where there
-        are several, replicates; null: what unrelated models would give, where that is known. Layer
-        0 is the output of the embeddings; head 0 is the mean over heads, and all there is of
-        hidden states. Units: rsa -1 to 1, cka at most 1, cosine 0 to 1, all 1 where nothing
-        changed; svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed. With
-        draws of noise there are noise, noise_low and noise_high too: the mean, the smallest and
-        the largest draw, each a mean over replicates.
+        are several, replicates; null: the value of unrelated models, where it is known. Layer 0 is
+        the output of the embeddings; head 0 is the mean over heads, and the only one of hidden
+        states. Units: rsa -1 to 1, cka at most 1, cosine 0 to 1, all 1 where nothing changed;
+        svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed. With draws of
+        noise there are noise, noise_low and noise_high too: the mean, the smallest and the largest
+        draw, each a mean over replicates.
         """
-        rows = statistics.summarise(with_ranges(self.own_rows), BY)
-        nulls = rows["variant"].str.endswith(NULL)
-        null = (
-            rows[nulls]
-            .assign(variant=rows["variant"].str.removesuffix(NULL))
-            .set_index(BY)["value"]
-        )
-        rows = rows[~nulls].join(null.rename("null"), on=BY)
+        means = statistics.summarise(with_ranges(self.own_rows), BY)
+        is_null = means["variant"].str.endswith(NULL)
+        nulls = means[is_null].copy()
+        nulls["variant"] = nulls["variant"].str.removesuffix(NULL)
+        table = means[~is_null].join(nulls.set_index(BY)["value"].rename("null"), on=BY)
+        columns = COLUMNS
         if self.draws:
-            rows = rows.join(self._noise(), on=BY)
-        columns = [*COLUMNS, *(NOISE if self.draws else ())]
-        return rows.rename(columns={"metric": "measure"})[columns].reset_index(drop=True)
+            table = table.join(self._summarise_noise(), on=BY)
+            columns = [*COLUMNS, *NOISE]
+        return table.rename(columns={"metric": "measure"})[columns].reset_index(drop=True)
 
     @property
     def shown(self) -> dict[str, Shown]:
-        """How each measure is shown, those that were not taken included."""
+        """The title and kind of each measure, also of those that were not taken."""
         return {name: measure.shown for name, measure in MEASURES.items()} | dict(self.own)
 
     @property
@@ -76,45 +74,46 @@ class Change:
         """The rows of the model itself, without those of models made by noise."""
         return self.rows[self.rows["model"] == self.model]
 
-    def _noise(self) -> pd.DataFrame:
+    def _summarise_noise(self) -> pd.DataFrame:
         """Calculate the mean, the smallest and the largest draw, by BY."""
         rows = self.rows[self.rows["model"] == noise_name(self.model)]
         draw = rows["seed"].map(lambda number: seed_and_draw(number, self.draws)[1])
-        values = statistics.summarise(with_ranges(rows.assign(draw=draw)), [*BY, "draw"])
-        return values.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
+        means = statistics.summarise(with_ranges(rows.assign(draw=draw)), [*BY, "draw"])
+        return means.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
 
     @cached_property
     def profile(self) -> pd.DataFrame:
-        """How much each layer changed by each measure, as a share of the layer that changed most:
+        """The change of each layer by each measure, as a share of the layer that changed most:
         [measures, layers]."""
         shares = {}
         for name, measure in self.shown.items():
-            rows = self.by_layer(name)
-            if len(rows):
-                change = (1 - rows["value"] if measure.is_similarity else rows["value"]).abs()
-                change = change.where(change > statistics.EQUAL, 0.0)
-                shares[name] = change / (change.max() or 1.0)
+            values = self.by_layer(name)["value"]
+            if values.empty:
+                continue
+            change = (1 - values if measure.is_similarity else values).abs()
+            change = change.where(change > statistics.EQUAL, 0.0)
+            shares[name] = change / (change.max() or 1.0)
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
 
     def by_layer(self, measure: str) -> pd.DataFrame:
         """Select the rows of `table` for a measure's first variant, all heads together, by
         layer."""
-        rows, variant = self.table, self.shown[measure].rows["variant"]
-        return rows[
-            (rows["measure"] == measure) & (rows["variant"] == variant) & (rows["head"] == 0)
-        ].set_index("layer")
+        table, variant = self.table, self.shown[measure].rows["variant"]
+        is_measure = (table["measure"] == measure) & (table["variant"] == variant)
+        return table[is_measure & (table["head"] == 0)].set_index("layer")
 
     def beyond_noise(self, measure: str) -> list[int]:
         """List the layers that changed more by a measure, all heads together, than every draw of
         noise.
 
-        Differences that are rounding alone, as where nothing changed, do not count.
+        Differences by rounding do not count, as where nothing changed.
         """
         rows = self.by_layer(measure)
-        more = rows["value"] - rows["noise_high"]
         if self.shown[measure].is_similarity:
-            more = rows["noise_low"] - rows["value"]
-        return list(rows.index[more > statistics.EQUAL])
+            excess = rows["noise_low"] - rows["value"]
+        else:
+            excess = rows["value"] - rows["noise_high"]
+        return list(rows.index[excess > statistics.EQUAL])
 
     def plot(self):
         """Draw the profile and every measure by layer, with intervals, nulls and draws of noise: a
@@ -133,63 +132,61 @@ class Change:
         from bertshift.api import drawing
 
         folder = folder_at(folder)
-        write_tsv(folder / "change.tsv", self.table)
-        written = ["change.tsv"]
+        files = [folder / "change.tsv"]
+        write_tsv(files[-1], self.table)
         if drawing.has(drawing.PICTURE):
-            self.plot().savefig(folder / "change.png", dpi=150)
-            written.append("change.png")
+            files.append(folder / "change.png")
+            self.plot().savefig(files[-1], dpi=150)
         if drawing.has(drawing.PAGE):
             from bertshift.api.page import page
 
-            write_text(folder / "index.html", page(self))
-            written.append("index.html")
-        if lacking := drawing.left_out():
-            warnings.warn(lacking, stacklevel=2)
-        return [folder / name for name in written]
+            files.append(folder / "index.html")
+            write_text(files[-1], page(self))
+        if missing_files := drawing.left_out():
+            warnings.warn(missing_files, stacklevel=2)
+        return files
 
     def __str__(self) -> str:
         """Format the profile as a table: each layer's values, and their share of the largest
         change."""
         cells = {}
-        for measure in self.profile.index:
-            values = self.by_layer(measure)["value"]
-            cells[measure] = {
-                layer: (
-                    f"{value if abs(value) > statistics.EQUAL else 0:.6g}"
-                    f" {self.profile.loc[measure, layer]:4.0%}"
-                )
-                for layer, value in values.items()
-            }
+        for measure, shares in self.profile.iterrows():
+            cells[measure] = {}
+            for layer, value in self.by_layer(measure)["value"].items():
+                if abs(value) <= statistics.EQUAL:
+                    value = 0
+                cells[measure][layer] = f"{value:.6g} {shares[layer]:4.0%}"
+        table = pd.DataFrame(cells).fillna("").rename_axis("layer").reset_index()
         lines = [
             (
                 f"{self.model} and {self.reference}: each measure by layer, and its share of the"
                 " largest change"
-            )
+            ),
+            table.to_string(index=False),
         ]
-        lines.append(
-            pd.DataFrame(cells)
-            .fillna("")
-            .rename_axis("layer")
-            .reset_index()
-            .to_string(index=False)
-        )
-        lines += [self._beyond_noise()] if self.draws else []
-        lines += [f"{measure} is left out: {why}" for measure, why in self.left_out.items()]
+        if self.draws:
+            lines.append(self._describe_noise())
+        for measure, reason in self.left_out.items():
+            lines.append(f"{measure} is left out: {reason}")
         return "\n".join(lines)
 
-    def _beyond_noise(self) -> str:
-        found = []
+    def _describe_noise(self) -> str:
+        """Name the layers that changed more than by noise."""
+        phrases = []
         for measure in self.profile.index:
-            layers = self.beyond_noise(measure)
-            words = "layer" if len(layers) == 1 else "layers"
-            place = f"{words} {', '.join(map(str, layers))}" if layers else "none"
-            found.append(f"{measure} in {place}")
-        drawn = f"every draw of noise of the same size ({self.draws} drawn)"
-        return f"Changed more than by {drawn}: {'; '.join(found)}."
+            layers = ", ".join(map(str, self.beyond_noise(measure)))
+            if not layers:
+                phrases.append(f"{measure} in none")
+            elif "," in layers:
+                phrases.append(f"{measure} in layers {layers}")
+            else:
+                phrases.append(f"{measure} in layer {layers}")
+        noise = f"every draw of noise of the same size ({self.draws} drawn)"
+        return f"Changed more than by {noise}: {'; '.join(phrases)}."
 
 
 def folder_at(path: str | Path) -> Path:
-    """Return the folder, which is made where it is not there. UserError where it cannot be."""
+    """Return the folder, and make it if it does not exist. UserError where it cannot be made."""
     folder = Path(path).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -206,19 +203,18 @@ def noise_name(model: str) -> str:
 
 
 def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the range of each row's value, and turn the distances of a similarity into what it is
-    itself.
+    """Add the range of each row's value, and convert distances of a similarity (CKA) to
+    similarities.
 
-    Values of a user's own measure may lie anywhere.
+    Values of a user's own measure have any range.
     """
-    distances = rows["metric"].isin(
-        [name for name, measure in MEASURES.items() if measure.similarity]
-    )
-    own = ~rows["metric"].isin(MEASURES)
-    turned = statistics.mapped(rows[distances], lambda value: 1 - value)
+    names = [name for name, measure in MEASURES.items() if measure.similarity]
+    is_distance = rows["metric"].isin(names)
+    is_own = ~rows["metric"].isin(MEASURES)
+    similarities = statistics.mapped(rows[is_distance], lambda value: 1 - value)
     parts = [
-        ranges.within_measures(rows[~distances & ~own]),
-        ranges.within(turned, CORRELATION),
-        ranges.within(rows[own], ANY),
+        ranges.within_measures(rows[~is_distance & ~is_own]),
+        ranges.within(similarities, CORRELATION),
+        ranges.within(rows[is_own], ANY),
     ]
     return pd.concat(parts).sort_index()

@@ -18,11 +18,11 @@ from bertshift.version import version
 if TYPE_CHECKING:
     from bertshift.api.change import Change
 
-REPEATED = 10  # lines for each different text on one side, from which on these are labels
+REPEATED = 10  # one side of all lines is labels if its texts occur this often on average
 
 
 def texts_in(file: Path) -> list[str | tuple[str, ...]]:
-    """Read a text from each line; a tab stands between two of a pair. UserError where the file is
+    """Read a text from each line; a tab separates the two of a pair. UserError where the file is
     missing or has an empty line."""
     try:
         lines = list(read_lines(file))
@@ -33,9 +33,10 @@ def texts_in(file: Path) -> list[str | tuple[str, ...]]:
             raise UserError(f"{file}:{number} is empty; delete the line.")
         if "\r" in line:
             raise UserError(f"{file}:{number} has a carriage return; end lines with LF or CRLF.")
-        if line.count("\t") > 1:
+        number_parts = len(line.split("\t"))
+        if number_parts > 2:
             raise UserError(
-                f"{file}:{number} has {line.count(chr(9)) + 1} parts; write a text, or two with a"
+                f"{file}:{number} has {number_parts} parts; write a text, or two with a"
                 " tab between."
             )
     texts = [tuple(line.split("\t")) if "\t" in line else line for line in lines]
@@ -44,12 +45,12 @@ def texts_in(file: Path) -> list[str | tuple[str, ...]]:
 
 
 def _check_no_labels(file: Path, pairs: list[tuple[str, ...]]) -> None:
-    """Raise UserError where one side of all pairs is no text: a word in each line, or the same few
-    words again and again."""
+    """Raise UserError where one side of all pairs is not text: one word in each line, or the same
+    few words again and again."""
     for side, parts in zip(("first", "second"), zip(*pairs)):
-        if not any(len(part.split()) > 1 for part in parts) or len(set(parts)) * REPEATED <= len(
-            parts
-        ):
+        has_texts = any(len(part.split()) > 1 for part in parts)
+        is_repeated = len(set(parts)) * REPEATED <= len(parts)
+        if is_repeated or not has_texts:
             raise UserError(
                 f"{file}: what is {side} in its lines looks like labels, such as {parts[0]!r}, not"
                 " like texts; leave it out, or name the columns in a first line and choose them"
@@ -63,19 +64,24 @@ def table_in(file: Path) -> pd.DataFrame:
 
     UserError where the file is missing or is no such table.
     """
-    comma = file.suffix == ".csv"
-    how = {"sep": ","} if comma else {"sep": "\t", "quoting": csv.QUOTE_NONE}
+    has_commas = file.suffix == ".csv"
     try:
         next(read_lines(file))
         return pd.read_csv(
-            file, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False, **how
+            file,
+            dtype=str,
+            keep_default_na=False,
+            encoding="utf-8-sig",
+            index_col=False,
+            sep="," if has_commas else "\t",
+            quoting=csv.QUOTE_MINIMAL if has_commas else csv.QUOTE_NONE,
         )
     except FileNotFoundError:
         raise UserError(
             f"{file} does not exist; write a table with the names of columns in its first line."
         ) from None
     except ValueError as error:
-        separator = "commas" if comma else "tabs"
+        separator = "commas" if has_commas else "tabs"
         raise UserError(
             f"{file} is no table ({str(error).strip()}); write one with {separator} between"
             " columns."
@@ -83,57 +89,66 @@ def table_in(file: Path) -> pd.DataFrame:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; 1, with the sentence on stderr, for what only the user can put right."""
-    asked = _parser().parse_args(arguments)
+    """Run a command line; 1, with the sentence on stderr, for errors that only the user can
+    correct."""
+    options = _make_parser().parse_args(arguments)
     try:
-        texts = table_in(asked.texts) if asked.columns else texts_in(asked.texts)
-        if asked.out:
-            _prepare(asked.out)  # before minutes of work
-        from bertshift.api.comparing import compare
-
-        *models, reference = asked.models if len(asked.models) > 1 else [*asked.models, None]
-        change = compare(
-            models,
-            reference,
-            texts,
-            columns=asked.columns,
-            max_length=asked.max_length,
-            tokenizer=asked.tokenizer,
-            null=asked.null,
-            draws=asked.draws,
-            progress=True,
-            **{"measures": asked.measures} if asked.measures else {},
-        )
+        change = _compare(options)
         print(change)
-        for file in _written(change, asked.out) if asked.out else ():
-            print(file)
+        if options.out:
+            for file in _write(change, options.out):
+                print(file)
     except UserError as error:
         print(f"bertshift: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _prepare(out: Path) -> None:
+def _compare(options: argparse.Namespace) -> "Change":
+    texts = table_in(options.texts) if options.columns else texts_in(options.texts)
+    if options.out:
+        _prepare_folder(options.out)  # before minutes of work
+    from bertshift.api.comparing import compare
+    from bertshift.api.measures import MEASURES
+
+    models, reference = options.models, None
+    if len(models) > 1:
+        *models, reference = models
+    return compare(
+        models,
+        reference,
+        texts,
+        columns=options.columns,
+        measures=options.measures or MEASURES,
+        max_length=options.max_length,
+        tokenizer=options.tokenizer,
+        null=options.null,
+        draws=options.draws,
+        progress=True,
+    )
+
+
+def _prepare_folder(out: Path) -> None:
     """Make the folder, and say on stderr which files will not be written."""
     from bertshift.api.change import folder_at
     from bertshift.api.drawing import left_out
 
     folder_at(out)
-    if lacking := left_out():
-        print(f"bertshift: {lacking}", file=sys.stderr)
+    if missing_files := left_out():
+        print(f"bertshift: {missing_files}", file=sys.stderr)
 
 
-def _written(change: "Change", out: Path) -> list[Path]:
+def _write(change: "Change", out: Path) -> list[Path]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `_prepare` has said what is not written
+        warnings.simplefilter("ignore")  # `_prepare_folder` has named the missing files
         return change.write(out)
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return text.split(",")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bertshift", description="What changed between two models of text."
     )
@@ -157,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
         "texts": ("FILE", Path, "one text a line; a tab stands between two of a pair"),
         "columns": (
             "NAMES",
-            _names,
+            _split_names,
             (
                 "FILE is a table; read the column of this name in its first line, or two, with a"
                 " comma between, for pairs"
@@ -166,15 +181,15 @@ def _parser() -> argparse.ArgumentParser:
         "out": ("FOLDER", Path, "write change.tsv, change.png and index.html there"),
         "measures": (
             "NAMES",
-            _names,
+            _split_names,
             "some of the measures, with commas between; all if left out",
         ),
         "max-length": ("TOKENS", int, "cut texts to so many tokens"),
         "tokenizer": ("MODEL", str, "whose tokenizer to take, where a model has none"),
     }
-    for name, (metavar, kind, what) in options.items():
+    for name, (metavar, kind, text) in options.items():
         command.add_argument(
-            f"--{name}", metavar=metavar, type=kind, required=name == "texts", help=what
+            f"--{name}", metavar=metavar, type=kind, required=name == "texts", help=text
         )
     command.add_argument(
         "--null",

@@ -1,4 +1,4 @@
-"""`bertshift.compare`: two models in, everything that the five measures say of them out."""
+"""`bertshift.compare`: the five measures, and functions of the user's own, of two models."""
 
 import io
 import tempfile
@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 from bertshift.activations.extract import extract
 from bertshift.api import own_measure
 from bertshift.api.change import Change, noise_name
-from bertshift.api.measures import MEASURES, Measure, known
+from bertshift.api.measures import MEASURES, Measure, by_name
 from bertshift.api.models import (
     called,
     checkpoint_of,
@@ -64,63 +64,69 @@ def compare(
 
     model, reference: a folder, a name on the Hugging Face hub (`name` or `name@revision`) or a
     loaded model of transformers; a list holds replicates: fine-tuning seeds of one reference, or
-    as many references, each the parent of its model. An adapter of PEFT's is merged with its base,
+    as many references, each the parent of its model. A PEFT adapter is merged with its base,
     which is its reference unless another is given. texts: strings, or pairs of strings as tuples.
-    Some hundred sentences do; SVCCA needs more tokens than the models are wide. Or a table: a
+    Some hundred sentences suffice; SVCCA needs more tokens than the models are wide. Or a table: a
     DataFrame, a data set of the hub, a mapping of columns or rows that are mappings. columns: of a
     table, the column that is read, or two for pairs. measures: some of rsa, svcca, cka, js and
     cosine, and functions of your own: of x and y, the hidden states [tokens, width] of the same
     content tokens in float64, to a number that is 1 (a similarity) or 0 (a distance) where x is y.
-    max_length: texts are cut to so many tokens. tokens: how many the measures of hidden states
-    draw at most (RSA 5000, SVCCA and CKA 20000). tokenizer: for models that bring none. name: what
-    the texts are called; draws of tokens depend on it. progress: whether a bar shows on stderr.
+    max_length: the number of tokens that texts are cut to. tokens: the maximum that the measures
+    of hidden states draw (RSA 5000, SVCCA and CKA 20000). tokenizer: for models without one. name:
+    of the texts; draws of tokens depend on it. progress: whether a bar shows on stderr.
     null: "noise" also measures models made by noise, `draws` for each replicate: the reference
     with random weights as large as the model's change (`models.noise`). Both models must have one
     shape.
 
     Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte
-    a model. A measure that cannot be taken, as attention of models with other numbers of layers,
-    is named in `left_out` of the result. UserError for models and texts that cannot be compared at
-    all.
+    a model. A measure that cannot be taken, as attention of models with different numbers of
+    layers, is named in `left_out` of the result. UserError for models and texts that cannot be
+    compared at all.
     """
     models, rows = listed(model), rows_of(texts, columns)
-    references = listed([own_reference(one) for one in models] if reference is None else reference)
+    if reference is None:
+        reference = [own_reference(adapter) for adapter in models]
+    references = listed(reference)
     if len(references) not in (1, len(models)):
         raise UserError(
             f"{len(models)} models have {len(references)} references; give one for all, or one for"
             " each."
         )
-    names, wanted = short_names(models, references), known(measures)
-    draws = _known_draws(null, draws)
-    for key, value, least in (("max_length", max_length, 1), ("tokens", tokens, FEWEST)):
-        if value is not None:
-            check_count(key, value, least)
-    with tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
-        given = _once([*models, *references])
-        steps = 2 * len(given) + draws * len(models) + len(wanted)
+    model_name, reference_name = short_names(models, references)
+    selected = by_name(measures)
+    draws = _count_draws(null, draws)
+    if max_length is not None:
+        check_count("max_length", max_length, 1)
+    if tokens is not None:
+        check_count("tokens", tokens, FEWEST)
+    with tempfile.TemporaryDirectory(prefix="bertshift-") as temporary:
+        folder = Path(temporary)
+        distinct = _drop_duplicates([*models, *references])
+        steps = 2 * len(distinct) + draws * len(models) + len(selected)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
-            files, length = _dumped(given, rows, Path(folder), max_length, tokenizer, bar)
-            keys = {"model": names[0], "reference": names[1], "stimuli": name}
+            files, length = _extract(distinct, rows, folder, max_length, tokenizer, bar)
+            keys = {"model": model_name, "reference": reference_name, "stimuli": name}
             pairs = [
-                Pair(files[_key(one)], files[_key(other)], keys | replicate)
-                for one, other, replicate in _replicates(models, references)
+                Pair(files[_key(replicate)], files[_key(parent)], keys | numbers)
+                for replicate, parent, numbers in _number_replicates(models, references)
             ]
-            paths = {str(files[_key(one)]): name_of(one) for one in given}
             noise = [
-                _noise(pair, draw, draws, rows, length, bar)
+                _make_noise(pair, draw, draws, rows, length, bar)
                 for pair in pairs
                 for draw in range(1, draws + 1)
             ]
-            tables, own, left_out = _measured([*pairs, *noise], wanted, tokens, paths, bar)
+            names = {str(files[_key(model)]): name_of(model) for model in distinct}
+            tables, own, left_out = _measure([*pairs, *noise], selected, tokens, names, bar)
             checkpoints = [
-                checkpoint_of(one, Path(folder) / str(number)) for number, one in enumerate(given)
+                checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
             ]
     about = {"texts": len(rows), "checkpoints": checkpoints}
-    return Change(pd.concat(tables, ignore_index=True), *names, about, left_out, draws, own)
+    table = pd.concat(tables, ignore_index=True)
+    return Change(table, model_name, reference_name, about, left_out, draws, own)
 
 
-def _known_draws(null: str | None, draws: int) -> int:
-    """Return how many models are made by noise: none where no null is asked for."""
+def _count_draws(null: str | None, draws: int) -> int:
+    """Count the models made by noise for each replicate: none unless `null` is given."""
     if null not in (None, "noise"):
         raise UserError(f"there is no null {null!r}; write noise, or leave it out.")
     check_count("draws", draws, 1)
@@ -128,97 +134,111 @@ def _known_draws(null: str | None, draws: int) -> int:
 
 
 def _key(model: Any) -> str | int:
-    """Tell models apart: by name, or as objects."""
+    """Identify a model: by its name, or as an object."""
     return str(model) if isinstance(model, (str, Path)) else id(model)
 
 
-def _once(models: list) -> list:
-    return list({_key(one): one for one in models}.values())
+def _drop_duplicates(models: list) -> list:
+    return list({_key(model): model for model in models}.values())
 
 
-def _replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict]]:
-    """Yield (model, its reference, which replicate it is): as the workflow numbers pretraining
+def _number_replicates(models: list, references: list) -> Iterator[tuple[Any, Any, dict]]:
+    """Yield (model, its reference, numbers of the replicate): as the workflow numbers pretraining
     runs and fine-tuning seeds."""
-    runs, seeds = list(map(_key, _once(references))), Counter()
-    for one, other in zip(
-        models, references if len(references) > 1 else references * len(models), strict=True
-    ):
-        init = runs.index(_key(other)) + 1
+    inits = list(map(_key, _drop_duplicates(references)))
+    seeds: Counter = Counter()
+    if len(references) == 1:
+        references = references * len(models)
+    for model, reference in zip(models, references, strict=True):
+        init = inits.index(_key(reference)) + 1
         seeds[init] += 1
-        yield one, other, {"init": init, "seed": seeds[init], "ref_init": init, "ref_seed": 0}
+        numbers = {"init": init, "seed": seeds[init], "ref_init": init, "ref_seed": 0}
+        yield model, reference, numbers
 
 
-def _dumped(
-    given: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, bar: tqdm
+def _extract(
+    models: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, bar: tqdm
 ) -> tuple[dict[str | int, Path], int]:
-    """Write what each model makes of the texts, one model at a time in memory.
+    """Write the activations of each model on the texts, with one model at a time in memory.
 
     Returns {key of a model: activation file} and the length that texts are cut to. The model
-    folder is beside the file's folder, under the file's name.
+    folder of `activations/0.npz` is `0`.
     """
-    files, first = {}, None
-    for number, one in enumerate(given):
-        bar.set_description(f"reads {name_of(one)}")
-        run = folder / str(number)
-        with _quiet():
-            prepare(one, run, tokenizer)
-            own, encoder = load_tokenizer(run), load_encoder(run)
+    files: dict[str | int, Path] = {}
+    first_tokens, first_name = {}, ""
+    for number, model in enumerate(models):
+        name = name_of(model)
+        bar.set_description(f"reads {name}")
+        model_folder = folder / str(number)
+        with _silence_stderr():
+            prepare(model, model_folder, tokenizer)
+            model_tokenizer, encoder = load_tokenizer(model_folder), load_encoder(model_folder)
         bar.update()
-        cut = tokens_of(own, rows)
-        first = first or (cut, name_of(one))
-        check_same(first[0], cut, first[1], name_of(one))
+        tokens = tokens_of(model_tokenizer, rows)
+        if not files:
+            first_tokens, first_name = tokens, name
+        check_same(first_tokens, tokens, first_name, name)
         room = longest_input(encoder)
         if max_length is None:
-            check_lengths(cut["offsets"], room, name_of(one))
+            check_lengths(tokens["offsets"], room, name)
         else:
-            check_cut(max_length, own, rows, room, name_of(one))
-        bar.set_description(f"runs {name_of(one)}")
-        length = max_length or int(np.diff(cut["offsets"]).max())
-        files[_key(one)] = folder / "activations" / f"{number}.npz"
-        with _quiet(), called({str(run): name_of(one), str(files[_key(one)]): name_of(one)}):
-            extract(encoder, own, rows, files[_key(one)], length, attention=True)
+            check_cut(max_length, model_tokenizer, rows, room, name)
+        bar.set_description(f"runs {name}")
+        length = max_length or int(np.diff(tokens["offsets"]).max())
+        file = folder / "activations" / f"{number}.npz"
+        with _silence_stderr(), called({str(model_folder): name, str(file): name}):
+            extract(encoder, model_tokenizer, rows, file, length, attention=True)
+        files[_key(model)] = file
         bar.update()
     return files, length
 
 
-def _noise(pair: Pair, draw: int, draws: int, rows: list[dict], length: int, bar: tqdm) -> Pair:
-    """Put a model made by noise in the place of a pair's model. Raise UserError for models of
-    other shapes."""
-    name, init, seed = (pair.keys[key] for key in ("model", "init", "seed"))
+def _make_noise(
+    pair: Pair, draw: int, draws: int, rows: list[dict], length: int, bar: tqdm
+) -> Pair:
+    """Replace a pair's model with one made by noise. Raise UserError for models of different
+    shapes."""
+    name, init, seed = pair.keys["model"], pair.keys["init"], pair.keys["seed"]
     bar.set_description(f"noise, draw {draw}")
     folder = pair.model.parent
-    changed, start = (folder.parent / file.stem for file in (pair.model, pair.reference))
+    model_folder = folder.parent / pair.model.stem
+    reference_folder = folder.parent / pair.reference.stem
     file = folder / f"noise-{init}-{seed}-{draw}.npz"
-    with _quiet():
-        model = load_encoder(start)
-        add_noise(model, load_encoder(changed), seed_from("noise", name, init, seed, draw))
-        extract(model, load_tokenizer(start), rows, file, length, attention=True)
+    with _silence_stderr():
+        encoder = load_encoder(reference_folder)
+        noise_seed = seed_from("noise", name, init, seed, draw)
+        add_noise(encoder, load_encoder(model_folder), noise_seed)
+        extract(encoder, load_tokenizer(reference_folder), rows, file, length, attention=True)
     bar.update()
     keys = {"model": noise_name(name), "seed": draw_number(seed, draw, draws)}
     return Pair(file, pair.reference, pair.keys | keys)
 
 
-def _measured(
+def _measure(
     pairs: list[Pair],
-    wanted: Mapping[str, Measure | Callable],
+    measures: Mapping[str, Measure | Callable],
     tokens: int | None,
-    paths: Mapping[str, str],
+    names: Mapping[str, str],
     bar: tqdm,
 ) -> tuple[list[pd.DataFrame], dict[str, Shown], dict[str, str]]:
-    """Return the measures' tables, how those of the user's own are shown, and which could not be
-    taken, and why."""
+    """Return the measures' tables, the titles and kinds of the user's own, and the reasons of
+    those that could not be taken. names: of models, by activation file."""
     tables, own, left_out = [], {}, {}
-    for name, measure in wanted.items():
+    for name, measure in measures.items():
         bar.set_description(name)
-        named = [Pair(pair.model, pair.reference, {"metric": name} | pair.keys) for pair in pairs]
-        how = {"tokens": tokens} if tokens else {}
+        measure_pairs = [
+            Pair(pair.model, pair.reference, {"metric": name} | pair.keys) for pair in pairs
+        ]
+        options = {"tokens": tokens} if tokens else {}
         try:
-            with _quiet(), called(dict(paths)):
+            with _silence_stderr(), called(dict(names)):
                 if isinstance(measure, Measure):
-                    tables.append(measure.compare(named, **how if measure.record.tokens else {}))
+                    if not measure.record.tokens:
+                        options = {}
+                    tables.append(measure.compare(measure_pairs, **options))
                 else:
-                    shown = own_measure.shown(measure, name, named[0], **how)
-                    tables.append(own_measure.compare(measure, name, named, **how))
+                    shown = own_measure.shown(measure, name, measure_pairs[0], **options)
+                    tables.append(own_measure.compare(measure, name, measure_pairs, **options))
                     own[name] = shown
         except UserError as error:
             left_out[name] = str(error)
@@ -228,6 +248,6 @@ def _measured(
     return tables, own, left_out
 
 
-def _quiet() -> redirect_stderr:
-    """Drop the rules' lines on stderr: they are about files, which here are nobody's."""
+def _silence_stderr() -> redirect_stderr:
+    """Drop the rules' lines on stderr: they are about files that the user does not see."""
     return redirect_stderr(io.StringIO())

@@ -1,5 +1,6 @@
 """The picture of a comparison: the profile, and each measure by layer, as on the page."""
 
+import math
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -12,16 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Modules that a picture and the page need, and what pip calls them.
+# Modules that a picture and the page need.
 PICTURE, PAGE = ["matplotlib"], ["matplotlib", "PIL", "vl_convert", "yaml", "jsonschema"]
-# Others have their module's name.
+# Packages by module, where their names differ.
 PACKAGES = {
     "PIL": "pillow",
     "vl_convert": "vl-convert-python",
     "yaml": "pyyaml",
 }
 BLUE, GREY, WIDTH = "#0072B2", "#777777", 7.5
-# Names of models are no formulas.
+# Without formulas, as names of models may have characters with a meaning in TeX.
 SHEET = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -32,38 +33,42 @@ SHEET = {
 
 
 def has(modules: Sequence[str]) -> bool:
-    """Tell whether modules are installed."""
-    return all(map(find_spec, modules))
+    """Test whether modules are installed."""
+    return not _list_missing(modules)
+
+
+def _list_missing(modules: Sequence[str]) -> list[str]:
+    return [module for module in modules if not find_spec(module)]
 
 
 def left_out() -> str:
-    """Say which files cannot be written, and how to install what is missing; empty if nothing
-    is."""
-    files = [
-        name
-        for name, modules in (("change.png", PICTURE), ("index.html", PAGE))
-        if not has(modules)
-    ]
-    missing = [module for module in PAGE if not find_spec(module)]
-    return f"no {' and no '.join(files)}: {_how_to_install(missing)}" if files else ""
+    """Say which files cannot be written, and how to install the missing packages; empty if none is
+    missing."""
+    missing = _list_missing(PAGE)
+    if not missing:
+        return ""
+    files = "no index.html" if has(PICTURE) else "no change.png and no index.html"
+    return f"{files}: {_describe_installation(missing)}"
 
 
 def need(modules: Sequence[str]) -> None:
-    """Raise UserError, which says how to install what is missing."""
-    if missing := [module for module in modules if not find_spec(module)]:
+    """Raise UserError where modules are missing, with the command that installs them."""
+    missing = _list_missing(modules)
+    if missing:
         raise UserError(
-            f"a picture needs packages that are not installed; {_how_to_install(missing)}"
+            f"a picture needs packages that are not installed; {_describe_installation(missing)}"
         )
-    _forget_absent_backend()
+    _drop_missing_backend()
 
 
-def _how_to_install(modules: Sequence[str]) -> str:
-    return f"call: pip install {' '.join(PACKAGES.get(module, module) for module in modules)}."
+def _describe_installation(modules: Sequence[str]) -> str:
+    packages = [PACKAGES.get(module, module) for module in modules]
+    return f"call: pip install {' '.join(packages)}."
 
 
-def _forget_absent_backend() -> None:
-    """Drop MPLBACKEND where its module is not installed, as below a notebook's shell: matplotlib
-    refuses to be imported."""
+def _drop_missing_backend() -> None:
+    """Drop MPLBACKEND where its module is not installed, as below a notebook's shell: with it
+    matplotlib cannot be imported."""
     scheme, _, module = os.environ.get("MPLBACKEND", "").partition("://")
     if scheme == "module" and not find_spec(module.partition(".")[0]):
         del os.environ["MPLBACKEND"]
@@ -74,23 +79,22 @@ def draw(change: Change) -> "Figure":
     import matplotlib.pyplot as plt
 
     measures = list(change.profile.index)
-    rows = -(-len(measures) // 3)
+    rows = math.ceil(len(measures) / 3)
     with plt.rc_context(SHEET):
-        figure = _empty_figure(WIDTH, 1.1 + 0.22 * len(measures) + 1.7 * rows)
+        figure = _make_figure(WIDTH, 1.1 + 0.22 * len(measures) + 1.7 * rows)
         figure.suptitle(f"{change.model} and {change.reference}", fontsize=9)
-        above, below = figure.subfigures(
-            2, 1, height_ratios=[0.6 + 0.2 * len(measures), 1.7 * rows]
-        )
-        _profile(above.subplots(), change)
-        for place, measure in enumerate(measures, 1):
-            _measure(below.add_subplot(rows, 3, place), change, measure)
-        figure.draw_without_rendering()  # makes the ticks, whose labels are in this style too
+        heights = [0.6 + 0.2 * len(measures), 1.7 * rows]
+        above, below = figure.subfigures(2, 1, height_ratios=heights)
+        _draw_profile(above.subplots(), change)
+        for index, measure in enumerate(measures, 1):
+            _draw_measure(below.add_subplot(rows, 3, index), change, measure)
+        figure.draw_without_rendering()  # makes the tick labels while this style is active
     return figure
 
 
-def _empty_figure(width: float, height: float) -> "Figure":
-    """Make a figure that notebooks show; where there is no backend to show it, one for files
-    alone."""
+def _make_figure(width: float, height: float) -> "Figure":
+    """Make an empty figure that notebooks show; without a backend that shows it, one for files
+    only."""
     import matplotlib.pyplot as plt
     from matplotlib.figure import Figure
 
@@ -102,7 +106,7 @@ def _empty_figure(width: float, height: float) -> "Figure":
     return figure
 
 
-def _profile(axes: "Axes", change: Change) -> None:
+def _draw_profile(axes: "Axes", change: Change) -> None:
     shares = change.profile
     axes.imshow(shares.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_yticks(range(len(shares)), [change.shown[measure].title for measure in shares.index])
@@ -112,7 +116,7 @@ def _profile(axes: "Axes", change: Change) -> None:
     )
 
 
-def _measure(axes: "Axes", change: Change, measure: str) -> None:
+def _draw_measure(axes: "Axes", change: Change, measure: str) -> None:
     rows = change.by_layer(measure)
     axes.plot(rows.index, rows["value"], color=BLUE, marker="o", markersize=3, linewidth=1.3)
     axes.fill_between(rows.index, rows["low"], rows["high"], color=BLUE, alpha=0.2, linewidth=0)
@@ -131,9 +135,16 @@ def _measure(axes: "Axes", change: Change, measure: str) -> None:
         axes.fill_between(
             rows.index, rows["noise_low"], rows["noise_high"], color=GREY, alpha=0.3, linewidth=0
         )
-        last = rows.index[-1], rows["noise"].iloc[-1]
-        place = {"xytext": (0, -4), "textcoords": "offset points", "ha": "right", "va": "top"}
-        axes.annotate("noise", last, color=GREY, fontsize=7, **place)
+        axes.annotate(
+            "noise",
+            (rows.index[-1], rows["noise"].iloc[-1]),
+            color=GREY,
+            fontsize=7,
+            xytext=(0, -4),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+        )
     axes.set(
         title=change.shown[measure].title,
         xlabel="layer",

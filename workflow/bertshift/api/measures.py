@@ -1,5 +1,4 @@
-"""The measures that two models are compared by: metrics of the workflow, and functions of one's
-own."""
+"""The measures of two models: metrics of the workflow, and the user's own functions."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -11,9 +10,9 @@ from bertshift.measures import METRICS, Metric, Shown
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure that `results/<folder>` has a table of.
+    """A measure with a table in `results/<folder>`.
 
-    module: in metrics/, whose `compare` takes its rows; shown: its line of the picture and the
+    module: in metrics/, whose `compare` makes its rows; shown: its line of the picture and the
     page. similarity: whether values are 1 minus those of the table, which are distances.
     """
 
@@ -31,42 +30,49 @@ class Measure:
         return import_module(f"bertshift.metrics.{self.module}").compare
 
 
-def _of(name: str) -> Measure:
+def _read_record(name: str) -> Measure:
     return Measure(name, METRICS[name].module, METRICS[name].shown[name])
 
 
 MEASURES = {
-    "rsa": _of("rsa"),
-    "svcca": _of("svcca"),
+    "rsa": _read_record("rsa"),
+    "svcca": _read_record("svcca"),
     "cka": Measure(
         "similarity",
         "linear_cka",
         replace(METRICS["similarity"].shown["cka_debiased"], is_similarity=True),
         True,
     ),
-    "js": _of("js"),
-    "cosine": _of("cosine"),
+    "js": _read_record("js"),
+    "cosine": _read_record("cosine"),
 }
 
 
-def known(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Measure | Callable]:
-    """Find measures by name; a function is called by its own. UserError for unknown names and for
-    names that stand twice."""
-    given = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
-    if not given:
-        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
-    found: dict[str, Measure | Callable] = {}
-    for one in given:
-        name = getattr(one, "__name__", type(one).__name__) if callable(one) else one
-        if not callable(one) and name not in MEASURES:
-            raise UserError(f"there is no measure {name!r}; write some of {', '.join(MEASURES)}.")
-        if callable(one) and not name.isidentifier():
-            raise UserError(
-                f"a measure is called {name!r}; give a function with a name, written with def."
-            )
-        if name in found or callable(one) and name in MEASURES:
+def by_name(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Measure | Callable]:
+    """Find measures by name; a function has its own name. UserError for unknown names and for
+    names that are given twice."""
+    if isinstance(measures, str) or callable(measures):
+        measures = [measures]
+    selected: dict[str, Measure | Callable] = {}
+    for measure in measures:
+        is_function = callable(measure)
+        if is_function:
+            name = getattr(measure, "__name__", type(measure).__name__)
+            if not name.isidentifier():
+                raise UserError(
+                    f"a measure is called {name!r}; give a function with a name, written with def."
+                )
+        else:
+            name = measure
+            if name not in MEASURES:
+                raise UserError(
+                    f"there is no measure {name!r}; write some of {', '.join(MEASURES)}."
+                )
+        if name in selected or (is_function and name in MEASURES):
             raise UserError(
                 f"two measures are called {name!r}; name each once, and functions otherwise."
             )
-        found[name] = one if callable(one) else MEASURES[name]
-    return found
+        selected[name] = measure if is_function else MEASURES[name]
+    if not selected:
+        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
+    return selected

@@ -1,5 +1,5 @@
-"""Models as a user has them, folders, names on the hub or loaded, as model folders that the rules'
-code reads."""
+"""Converts a user's models (folders, names on the hub, or loaded ones) to model folders that the
+rules' code reads."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,23 +24,24 @@ from bertshift.models.published import ADAPTER, is_adapter, parts_of, read_confi
 from bertshift.models.source import SOURCE, hub_source, local_source
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
 
-DESCRIBE = (MODEL_FILES[0], ADAPTER)  # what says which model, or adapter, a folder holds
+DESCRIPTIONS = (MODEL_FILES[0], ADAPTER)  # files that describe the model, or adapter, of a folder
 HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<revision>[\w./-]+))?")
 
 
 def listed(models: Any) -> list:
     """Return one model, or several replicates of one, as a list. UserError for an empty list."""
-    found = list(models) if isinstance(models, (list, tuple)) else [models]
-    if not found:
+    if not isinstance(models, (list, tuple)):
+        return [models]
+    if not models:
         raise UserError(
             "a list of models is empty; give a folder, a name on the hub or a loaded model."
         )
-    return found
+    return list(models)
 
 
 def name_of(model: Any) -> str:
-    """Call a model by its folder, its name on the hub, or what a loaded one remembers of
-    either."""
+    """Name a model by its folder or its name on the hub, which a loaded one remembers, or else by
+    its class."""
     if isinstance(model, (str, Path)):
         return str(model).rstrip("/") or "/"
     return getattr(model, "name_or_path", "") or type(model).__name__
@@ -54,34 +55,37 @@ def checkpoint_of(model: Any, folder: Path) -> str:
 
 
 def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
-    """Write the model folder `folder` for a model that is given in any way.
+    """Write the model folder `folder` for a model that is given in any form.
 
-    tokenizer: a folder, a hub's name or a loaded one, in the place of the model's own. UserError,
-    which names the model, for what is no model of text with all its weights.
+    tokenizer: a folder, a hub's name or a loaded one, instead of the model's own. UserError, which
+    names the model, for anything but a model of text with all its weights.
     """
-    beside, name = folder.with_name(f"{folder.name}.given"), name_of(model)
-    with called({str(beside): name}):
+    temporary, name = folder.with_name(f"{folder.name}.given"), name_of(model)
+    with called({str(temporary): name}):
         if has_adapters(model):
             model = merged_copy(model, name)
         if isinstance(model, PreTrainedModel):
             _check_reads_texts(name, type(model))
-            beside.mkdir(parents=True)
+            temporary.mkdir(parents=True)
             base = getattr(model, model.base_model_prefix, model)
-            save_model(beside, base, _tokenizer(tokenizer or model.name_or_path, name))
-            import_checkpoint(beside, folder, local_source(name))
+            save_model(temporary, base, _load_tokenizer(tokenizer or model.name_or_path, name))
+            import_checkpoint(temporary, folder, local_source(name))
         elif not isinstance(model, (str, Path)):
             raise UserError(
                 f"a model is of type {type(model).__name__}; give a folder, a name on the hub, or"
                 " a model of transformers."
             )
         else:
-            given, origin = _found(model)
-            if is_adapter(given):
-                _merge(given, beside, tokenizer)
-                import_checkpoint(beside, folder, origin)
+            source_folder, origin = _locate(model)
+            if is_adapter(source_folder):
+                _merge(source_folder, temporary, tokenizer)
+                source_folder = temporary
             else:
-                _check_folder(given)
-                import_checkpoint(_with_tokenizer(given, tokenizer, beside), folder, origin)
+                _check_folder(source_folder)
+                if tokenizer:
+                    _link_with_tokenizer(source_folder, tokenizer, temporary)
+                    source_folder = temporary
+            import_checkpoint(source_folder, folder, origin)
 
 
 def own_reference(model: Any) -> str:
@@ -89,8 +93,10 @@ def own_reference(model: Any) -> str:
     for another model."""
     if has_adapters(model):
         return base_of(model)
-    if isinstance(model, (str, Path)) and is_adapter(given := _found(model)[0]):
-        return base_of(given)
+    if isinstance(model, (str, Path)):
+        folder, _ = _locate(model)
+        if is_adapter(folder):
+            return base_of(folder)
     raise UserError(
         f"no reference is given for {name_of(model)}, and only an adapter names its own; give one."
     )
@@ -98,7 +104,7 @@ def own_reference(model: Any) -> str:
 
 @contextmanager
 def called(names: dict[str, str]) -> Iterator[None]:
-    """Let a UserError from within the block call files of ours by what the user calls them."""
+    """Replace paths of temporary files by the user's names in a UserError from the block."""
     try:
         yield
     except UserError as error:
@@ -108,12 +114,13 @@ def called(names: dict[str, str]) -> Iterator[None]:
         raise UserError(sentence) from error
 
 
-def _found(model: str | Path) -> tuple[Path, dict]:
-    """Find the folder of a model that is given by name, on this machine or as the hub has it, and
-    where it is from."""
-    if (given := Path(model).expanduser()).is_dir():
-        _check_not_above(given)
-        return given, local_source(given.name)
+def _locate(model: str | Path) -> tuple[Path, dict]:
+    """Find the folder of a model that is given by name, on this machine or on the hub, and its
+    origin."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        _check_holds_model(folder)
+        return folder, local_source(folder.name)
     match = HUB_NAME.fullmatch(str(model))
     if not match:
         raise UserError(f"{model} is no folder, and no name of a model on the hub; correct it.")
@@ -125,32 +132,33 @@ def _found(model: str | Path) -> tuple[Path, dict]:
 
 
 def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
-    """Write the model folder `folder` of an adapter and its base together."""
-    base, below = base_of(adapter), folder.with_name(f"{folder.name}.base")
+    """Write the model folder `folder` of an adapter merged with its base."""
+    base, base_folder = base_of(adapter), folder.with_name(f"{folder.name}.base")
     try:
-        prepare(base, below, tokenizer)
+        prepare(base, base_folder, tokenizer)
     except UserError as error:
         raise UserError(f"{adapter} is an adapter of {base}. {error}") from error
-    encoder = load_encoder(below)
+    encoder = load_encoder(base_folder)
     merge_folder(encoder, adapter)
-    save_model(folder, encoder, load_tokenizer(below))
+    save_model(folder, encoder, load_tokenizer(base_folder))
 
 
-def _check_not_above(folder: Path) -> None:
+def _check_holds_model(folder: Path) -> None:
     """Raise UserError for a folder that has no model but folders of models, as a training
     leaves."""
-    inside = {file.parent.name for name in DESCRIBE for file in folder.glob(f"*/{name}")}
-    if inside and not any((folder / name).exists() for name in DESCRIBE):
-        names = ", ".join(sorted(inside, key=lambda name: (len(name), name)))
+    if any((folder / name).exists() for name in DESCRIPTIONS):
+        return
+    names = {file.parent.name for name in DESCRIPTIONS for file in folder.glob(f"*/{name}")}
+    if names:
+        ordered = sorted(names, key=lambda name: (len(name), name))
         raise UserError(
-            f"{folder} holds no model itself, but these folders of models: {names}; name one of"
-            " them."
+            f"{folder} holds no model itself, but these folders of models: {', '.join(ordered)};"
+            " name one of them."
         )
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise UserError for weights that are missing and for a model of images, in words about
-    these."""
+    """Raise UserError for missing weights, and for a model that does not read texts."""
     if read_config(folder).get("model_type") != "bert":
         _check_reads_texts(str(folder), MODEL_MAPPING[type(load_config(folder))])
     weights_of(folder)
@@ -161,37 +169,35 @@ def _check_reads_texts(name: str, kind: type) -> None:
         raise UserError(f"{name} reads {kind.main_input_name}, not texts; name a model of text.")
 
 
-def _with_tokenizer(folder: Path, tokenizer: Any, beside: Path) -> Path:
-    """Return the folder, or the one `beside` with links to its files and another tokenizer."""
-    if not tokenizer:
-        return folder
-    save_tokenizer(beside, _tokenizer(tokenizer, str(folder)))
-    weights = weights_of(folder)
-    for file in {folder / MODEL_FILES[0], weights, *parts_of(weights)}:
-        (beside / file.name).symlink_to(file.absolute())
-    return beside
+def _link_with_tokenizer(source: Path, tokenizer: Any, folder: Path) -> None:
+    """Make a folder with links to the files of the model in `source` and another tokenizer."""
+    save_tokenizer(folder, _load_tokenizer(tokenizer, str(source)))
+    weights = weights_of(source)
+    for file in {source / MODEL_FILES[0], weights, *parts_of(weights)}:
+        (folder / file.name).symlink_to(file.absolute())
 
 
-def _tokenizer(given: Any, name: str) -> PreTrainedTokenizerBase:
-    """Return a tokenizer that is loaded, or load one from a folder or the hub."""
-    if isinstance(given, PreTrainedTokenizerBase):
-        if not given.is_fast:
+def _load_tokenizer(tokenizer: Any, name: str) -> PreTrainedTokenizerBase:
+    """Return a loaded tokenizer, or load one from a folder or the hub."""
+    if isinstance(tokenizer, PreTrainedTokenizerBase):
+        if not tokenizer.is_fast:
             raise UserError(
-                f"the tokenizer of {name} is {type(given).__name__}, which cuts words by code of"
-                " its own; give one that has a tokenizer.json."
+                f"the tokenizer of {name} is {type(tokenizer).__name__}, which cuts words by code"
+                " of its own; give one that has a tokenizer.json."
             )
-        return given
-    if given and Path(given).expanduser().is_dir():
-        return load_tokenizer(Path(given).expanduser())
-    if not (match := HUB_NAME.fullmatch(str(given))):
+        return tokenizer
+    if tokenizer and Path(tokenizer).expanduser().is_dir():
+        return load_tokenizer(Path(tokenizer).expanduser())
+    match = HUB_NAME.fullmatch(str(tokenizer))
+    if not match:
         raise UserError(
             f"nothing says which tokenizer {name} has; write tokenizer= with its folder or a"
             " loaded one."
         )
-    return load_tokenizer(_tokenizer_files(match["name"], match["revision"]))
+    return load_tokenizer(_download_tokenizer(match["name"], match["revision"]))
 
 
-def _tokenizer_files(name: str, revision: str | None) -> Path:
+def _download_tokenizer(name: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
     patterns = [
@@ -212,16 +218,15 @@ def _tokenizer_files(name: str, revision: str | None) -> Path:
 
 
 def short_names(models: Sequence, references: Sequence) -> tuple[str, str]:
-    """Call both sides of a comparison, of one or several models, by the last part of a name, apart
-    from each other."""
-    both = [_short(side) for side in (models, references)]
-    return (
-        (both[0], both[1])
-        if both[0] != both[1]
-        else (f"{both[0]} (model)", f"{both[1]} (reference)")
-    )
+    """Name both sides of a comparison, of one or several models, by the last part of a name, and
+    differently from each other."""
+    model, reference = _shorten_name(models), _shorten_name(references)
+    if model == reference:
+        return f"{model} (model)", f"{reference} (reference)"
+    return model, reference
 
 
-def _short(models: Sequence) -> str:
-    first = name_of(models[0]).rpartition("/")[2] or "model"
+def _shorten_name(models: Sequence) -> str:
+    _, _, first = name_of(models[0]).rpartition("/")
+    first = first or "model"
     return first if len(models) == 1 else f"{first} and {len(models) - 1} more"

@@ -1,4 +1,4 @@
-"""A measure of one's own: a function of the hidden states of two models, as rows by layer."""
+"""The user's own measure: a function of the hidden states of two models, as rows by layer."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, token_b
 
 VARIANT = "content"
 TOKENS = 5000
-SAME = 1e-6  # how far from 0 or 1 the value of equal states may be
+TOLERANCE = 1e-6  # of 0 or 1, the values of equal states
 
 Function = Callable[[np.ndarray, np.ndarray], float]
 
@@ -22,71 +22,82 @@ def compare(
 ) -> pd.DataFrame:
     """Tabulate a function of x and y, [tokens, width] in float64, one row for each pair and layer.
 
-    Tokens are neither special nor the first of a text, and at most so many. The function is called
-    once more without each block of texts. Raises UserError where it gives no number.
+    Tokens are neither special nor the first of a text; at most `tokens` are drawn. The function is
+    called again without each block of texts. Raises UserError where it gives no number.
     """
-    return frame(_rows(function, name, pairs, tokens))
+    return frame(_measure_layers(function, name, pairs, tokens))
 
 
 def shown(function: Function, name: str, pair: Pair, tokens: int = TOKENS) -> Shown:
-    """Describe the measure by what it gives for states and themselves: 1 for a similarity, 0 for a
+    """Describe the measure by its value for states and themselves: 1 for a similarity, 0 for a
     distance.
 
     Raises UserError for any other value.
     """
     _, _, reference = next(opened(name, [pair]))
-    y = _states(reference, reference.layers, _positions(reference, name, pair, tokens))
-    same = _value(function, name, y, y)
-    if min(abs(same), abs(same - 1)) > SAME:
+    positions = _draw_tokens(reference, name, pair, tokens)
+    states = _read_states(reference, reference.layers, positions)
+    value = _call(function, name, states, states)
+    if min(abs(value), abs(value - 1)) > TOLERANCE:
         raise UserError(
-            f"{name} gives {same:g} for states and themselves; let it give 1 as a similarity, or 0"
-            " as a distance."
+            f"{name} gives {value:g} for states and themselves; let it give 1 as a similarity, or"
+            " 0 as a distance."
         )
-    return Shown(f"Hidden states, {name}", {"variant": VARIANT}, is_similarity=same > 0.5)
+    return Shown(f"Hidden states, {name}", {"variant": VARIANT}, is_similarity=value > 0.5)
 
 
-def _rows(function: Function, name: str, pairs: Sequence[Pair], tokens: int) -> Iterator[dict]:
+def _measure_layers(
+    function: Function, name: str, pairs: Sequence[Pair], tokens: int
+) -> Iterator[dict]:
     for pair, model, reference in opened(name, list(pairs)):
-        positions = _positions(model, name, pair, tokens)
+        positions = _draw_tokens(model, name, pair, tokens)
         blocks = token_blocks(model.offsets, positions)
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            x, y = _states(model, layer, positions), _states(reference, ref_layer, positions)
+            x = _read_states(model, layer, positions)
+            y = _read_states(reference, ref_layer, positions)
             yield pair.keys | {
                 "variant": VARIANT,
                 "layer": layer,
                 "ref_layer": ref_layer,
                 "head": 0,
-                "value": _value(function, name, x, y),
+                "value": _call(function, name, x, y),
                 "sd": np.nan,
                 "n": len(positions),
-                "jackknife": [_without(function, name, x, y, block) for block in blocks],
+                "jackknife": [
+                    _call_without_block(function, name, x, y, block) for block in blocks
+                ],
             }
 
 
-def _positions(activations, name: str, pair: Pair, tokens: int) -> np.ndarray:
-    content = is_special_or_first(activations.special, activations.offsets)
-    return sample_tokens(content, tokens, name, pair.stimuli, special=False)
+def _draw_tokens(activations, name: str, pair: Pair, tokens: int) -> np.ndarray:
+    """Draw the positions of content tokens, the same for equal texts."""
+    is_excluded = is_special_or_first(activations.special, activations.offsets)
+    return sample_tokens(is_excluded, tokens, name, pair.stimuli, special=False)
 
 
-def _states(activations, layer: int, positions: np.ndarray) -> np.ndarray:
+def _read_states(activations, layer: int, positions: np.ndarray) -> np.ndarray:
     return activations.states(layer, positions).astype(np.float64)
 
 
-def _without(function: Function, name: str, x: np.ndarray, y: np.ndarray, block: slice) -> float:
+def _call_without_block(
+    function: Function, name: str, x: np.ndarray, y: np.ndarray, block: slice
+) -> float:
     """Measure the tokens outside a block; NaN where there are too few."""
+    x, y = np.delete(x, block, axis=0), np.delete(y, block, axis=0)
     try:
-        return _value(function, name, np.delete(x, block, axis=0), np.delete(y, block, axis=0))
+        return _call(function, name, x, y)
     except UserError:
         return np.nan
 
 
-def _value(function: Function, name: str, x: np.ndarray, y: np.ndarray) -> float:
-    found = function(x, y)
+def _call(function: Function, name: str, x: np.ndarray, y: np.ndarray) -> float:
+    """Call the user's function. Raise UserError unless it returns a finite number."""
+    result = function(x, y)
     try:
-        value = float(found)
+        value = float(result)
     except (TypeError, ValueError):
         raise UserError(
-            f"{name} gives {type(found).__name__}; let it return one number."
+            f"{name} gives {type(result).__name__}; let it return one number."
         ) from None
     if not np.isfinite(value):
         raise UserError(

@@ -16,38 +16,38 @@ def page(change: Change) -> str:
     from bertshift.page.pairs import pairs
     from bertshift.page.render import render
 
-    model, reference = (_spelled(name) for name in (change.model, change.reference))
-    compared = pair_name(model, reference)
-    metrics = {
-        name: Metric(
-            shown={name: shown}, by_heads=name in MEASURES and MEASURES[name].record.by_heads
+    model, reference = _spell(change.model), _spell(change.reference)
+    name = pair_name(model, reference)
+    metrics = {}
+    for measure, shown in change.shown.items():
+        by_heads = measure in MEASURES and MEASURES[measure].record.by_heads
+        metrics[measure] = Metric(shown={measure: shown}, by_heads=by_heads)
+    tables = {}
+    for measure, rows in with_ranges(change.own_rows).groupby("metric", sort=False):
+        # Pairs of layers at the same depth are one layer of the model.
+        tables[f"results/{measure}/{name}.tsv"] = rows.assign(
+            ref_layer=rows["layer"], scale="", checkpoint="", data=""
         )
-        for name, shown in change.shown.items()
-    }
-    tables = {
-        f"results/{measure}/{compared}.tsv": _as_table(rows)
-        for measure, rows in with_ranges(change.own_rows).groupby("metric", sort=False)
-    }
     [pair] = pairs(tables, metrics).values()
     if change.draws:
-        for name, line in pair["measures"].items():
-            line["noise"] = {"layers": _noise_layers(change.by_layer(name))}
+        for measure, line in pair["measures"].items():
+            line["noise"] = {"layers": _list_noise_layers(change.by_layer(measure))}
+    checkpoints = list(change.about["checkpoints"])
     pair["made"] = {
         "scale": [],
-        "checkpoint": list(change.about["checkpoints"]),
+        "checkpoint": checkpoints,
         "data": [f"{change.about['texts']} texts"],
-        "left_out": [f"{measure}: {why}" for measure, why in change.left_out.items()],
+        "left_out": [f"{measure}: {reason}" for measure, reason in change.left_out.items()],
         "tables": [],
     }
-    found = data.page([], pd.DataFrame(), {}, {compared: pair}, {})
-    found |= {
-        "title": f"{change.model} and {change.reference}",
-        "checkpoints": pair["made"]["checkpoint"],
-    }
-    return render(found | {"labels": {model: change.model, reference: change.reference}})
+    contents = data.page([], pd.DataFrame(), {}, {name: pair}, {})
+    contents["title"] = f"{change.model} and {change.reference}"
+    contents["checkpoints"] = checkpoints
+    contents["labels"] = {model: change.model, reference: change.reference}
+    return render(contents)
 
 
-def _noise_layers(rows: pd.DataFrame) -> list[list]:
+def _list_noise_layers(rows: pd.DataFrame) -> list[list]:
     """List [layer, mean, smallest, largest draw, no replicates] of models made by noise."""
     from bertshift.page.charts import shown
 
@@ -57,12 +57,6 @@ def _noise_layers(rows: pd.DataFrame) -> list[list]:
     ]
 
 
-def _spelled(name: str) -> str:
-    """Spell a name so that it can stand in a path and between `_vs_`."""
+def _spell(name: str) -> str:
+    """Spell a name so that it can be a part of a path and of a pair's name."""
     return name.replace("_vs_", "-vs-").replace("/", "-")
-
-
-def _as_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows as the page reads them: pairs of layers at one depth are one layer of the
-    model."""
-    return rows.assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")

@@ -18,22 +18,22 @@ def rows_of(texts: Any, columns: str | Sequence[str] | None = None) -> list[dict
     """Make stimuli of strings and pairs of strings, or of one or two columns of a table.
 
     A table is a mapping of columns, a DataFrame, a data set of the hub, or mappings row by row.
-    UserError for no text, an empty one, what is neither, and a table whose columns are not named.
+    UserError for no text, an empty one, other types, and a table whose columns are not named.
     """
     if isinstance(texts, (str, bytes)):
         raise UserError("texts is one string; give a list of strings, or of pairs of strings.")
     if columns is not None:
         names = [columns] if isinstance(columns, str) else list(columns)
-        texts = _columns(texts, names)
-    elif names := _column_names(texts):
-        raise _unnamed(names)
-    found = [_row(number, text) for number, text in enumerate(_listed(texts), 1)]
-    if not found:
+        texts = _read_columns(texts, names)
+    elif names := _list_columns(texts):
+        raise _missing_columns_error(names)
+    rows = [_make_row(number, text) for number, text in enumerate(_to_list(texts), 1)]
+    if not rows:
         raise UserError("texts is empty; give some sentences, such as 300, or pairs of them.")
-    return found
+    return rows
 
 
-def _listed(texts: Any) -> list:
+def _to_list(texts: Any) -> list:
     try:
         return list(texts)
     except TypeError:
@@ -42,10 +42,11 @@ def _listed(texts: Any) -> list:
         ) from None
 
 
-def _row(number: int, text: Any) -> dict:
+def _make_row(number: int, text: Any) -> dict:
+    """Make the stimulus of a string or a pair. UserError for another type and an empty text."""
     if isinstance(text, Mapping):
-        raise _unnamed(text)
-    # A list may hold the words of one text, so that only a tuple is a pair.
+        raise _missing_columns_error(text)
+    # Only a tuple is a pair: a list may hold the words of one text.
     parts = text if isinstance(text, tuple) and len(text) == 2 else (text,)
     if not all(isinstance(part, str) for part in parts):
         raise UserError(
@@ -61,15 +62,15 @@ def _row(number: int, text: Any) -> dict:
     return {"id": str(number), **dict(zip(("text_a", "text_b"), parts))}
 
 
-def _unnamed(columns: Iterable) -> UserError:
+def _missing_columns_error(columns: Iterable) -> UserError:
     names = ", ".join(map(str, columns))
     return UserError(
         f"texts has columns {names}; write columns= with the name of one, or of the two of a pair."
     )
 
 
-def _column_names(texts: Any) -> list | None:
-    """List the columns of a table; None for what has none."""
+def _list_columns(texts: Any) -> list | None:
+    """List the columns of a table; None for other types."""
     if isinstance(texts, Mapping):
         return list(texts)
     names = getattr(texts, "column_names", None)  # of the hub's data sets
@@ -78,54 +79,58 @@ def _column_names(texts: Any) -> list | None:
     return None if names is None else list(names)
 
 
-def _columns(texts: Any, names: Sequence[str]) -> list:
+def _read_columns(texts: Any, names: Sequence[str]) -> list:
     """Read one column as texts, or two as pairs."""
     if len(names) not in (1, 2):
         raise UserError(
             f"columns names {len(names)} columns; write the name of one, or of the two of a pair."
         )
-    known = _column_names(texts)
-    if known is None:
-        texts = _by_column(_listed(texts))
-        known = list(texts)
+    existing = _list_columns(texts)
+    if existing is None:
+        texts = _rows_to_columns(_to_list(texts))
+        existing = list(texts)
     for name in names:
-        if name not in known:
+        if name not in existing:
             raise UserError(
-                f"texts has no column {name!r}, only {', '.join(map(str, known))}; correct"
+                f"texts has no column {name!r}, only {', '.join(map(str, existing))}; correct"
                 " columns=."
             )
         if isinstance(texts[name], (str, bytes)):
             raise UserError(
                 f"column {name!r} of texts is one string; give a table with many rows."
             )
-    found = [_listed(texts[name]) for name in names]
-    if len({*map(len, found)}) > 1:
+    columns = [_to_list(texts[name]) for name in names]
+    if len(columns) == 1:
+        return columns[0]
+    first, second = columns
+    if len(first) != len(second):
         raise UserError(
-            f"the columns of texts have {len(found[0])} and {len(found[1])} rows; give as many of"
-            " both."
+            f"the columns of texts have {len(first)} and {len(second)} rows; give as many of both."
         )
-    return found[0] if len(found) == 1 else list(zip(*found, strict=True))
+    return list(zip(first, second, strict=True))
 
 
-def _by_column(rows: list) -> dict[str, list]:
+def _rows_to_columns(rows: list) -> dict[str, list]:
     if not (rows and all(isinstance(row, Mapping) for row in rows)):
         raise UserError("texts has no columns; leave columns= out, or give a table.")
     return {name: [row.get(name) for row in rows] for name in rows[0]}
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase, rows: Sequence[dict]) -> dict[str, np.ndarray]:
-    """Cut the texts, however long: the tokens' spelling, and where each text begins."""
+    """Tokenize the texts, whatever their length: the tokens' spelling, and the start of each
+    text."""
     index = encode(tokenizer, rows, sys.maxsize)
-    kinds, places = np.unique(index["token_ids"], return_inverse=True)
+    types, positions = np.unique(index["token_ids"], return_inverse=True)
+    spellings = np.array(tokenizer.convert_ids_to_tokens(types.tolist()))
     return {
-        "tokens": np.array(tokenizer.convert_ids_to_tokens(kinds.tolist()))[places],
+        "tokens": spellings[positions],
         "ids": index["token_ids"],
         "offsets": index["example_offsets"],
     }
 
 
 def check_count(key: str, value: Any, least: int) -> None:
-    """Raise UserError for what is no whole number from `least` on."""
+    """Raise UserError for anything but a whole number of at least `least`."""
     if not (isinstance(value, Integral) and value >= least):
         raise UserError(f"{key} is {value!r}; write {least} or more, as a whole number.")
 
@@ -135,9 +140,9 @@ def check_cut(
 ) -> None:
     """Raise UserError where a text that is cut to `max_length` tokens has none but special ones,
     or more than the model has room for."""
-    pair = any("text_b" in row for row in rows)
-    special = special_tokens(tokenizer, pair)
-    least = special + (2 if pair else 1)
+    has_pairs = any("text_b" in row for row in rows)
+    special = special_tokens(tokenizer, has_pairs)
+    least = special + (2 if has_pairs else 1)
     if not least <= max_length <= room:
         raise UserError(
             f"max_length is {max_length}, and {name} reads {room} tokens, {special} special ones"
@@ -148,20 +153,21 @@ def check_cut(
 def check_lengths(offsets: np.ndarray, room: int, name: str) -> None:
     """Raise UserError for a text that has more tokens than the model has room for."""
     lengths = np.diff(offsets)
-    if (long := lengths > room).any():
-        first = int(np.argmax(long))
+    is_too_long = lengths > room
+    if is_too_long.any():
+        first = int(np.argmax(is_too_long))
         raise UserError(
             f"text {first + 1} has {lengths[first]} tokens, more than the {room} that {name}"
-            f" reads, and {long.sum()} of {len(lengths)} texts are too long; shorten them, or"
-            f" write max_length={room} to cut them there."
+            f" reads, and {is_too_long.sum()} of {len(lengths)} texts are too long; shorten them,"
+            f" or write max_length={room} to cut them there."
         )
 
 
-def check_same(ours: dict, theirs: dict, name: str, other: str) -> None:
+def check_same(first: dict, second: dict, first_name: str, second_name: str) -> None:
     """Raise UserError where two tokenizers cut the texts differently."""
-    if not all(np.array_equal(ours[key], theirs[key]) for key in ours):
+    if not all(np.array_equal(first[key], second[key]) for key in first):
         raise UserError(
-            f"{name} and {other} cut the texts differently ({len(ours['ids'])} and"
-            f" {len(theirs['ids'])} tokens): their tokenizers are not the same, so no token of one"
+            f"{first_name} and {second_name} cut the texts differently ({len(first['ids'])} and"
+            f" {len(second['ids'])} tokens): their tokenizers are not the same, so no token of one"
             " has its like in the other; compare models of one vocabulary."
         )

@@ -2,6 +2,7 @@
 and heads."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import pandas as pd
 
@@ -9,7 +10,7 @@ from bertshift.naming import pair_name
 from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import model_of, null_of
 
-# Columns that tell rows of one table apart; a reader chooses one value of each.
+# Columns that distinguish the rows of a table; a reader chooses one value of each.
 DIMENSIONS = {
     "statistic": "Statistic",
     "quantity": "Quantity",
@@ -31,7 +32,7 @@ DIMENSIONS = {
     "heads": "Head after an intermediate task",
     "archive": "Archive",
 }
-# May follow from the others.
+# Dimensions that the other dimensions may determine.
 DETAILS = (
     "stimuli",
     "metric",
@@ -45,7 +46,7 @@ NAMES_MODELS = ("series", "panel", "model")
 NULL, MAJORITY = "_null", "majority"
 ALIKE = {"crop", "padded"}  # 1 is no change: less is drawn darker
 OVER = ("layer", "position", "head")
-# The role of a row: a measurement, the paper's number, a null or a baseline beside it.
+# The role of a row: a measurement, the paper's number, a null or a baseline.
 OURS, PUBLISHED, BESIDE = range(3)
 
 WORDS = {
@@ -109,7 +110,7 @@ WORDS = {
 
 
 def shown(value: float, digits: int = 4) -> float | None:
-    """Round to as many digits as a reader sees; None where there is no number."""
+    """Round to the number of digits that the page shows; None where there is no number."""
     return None if pd.isna(value) else float(f"{value:.{digits}g}")
 
 
@@ -129,53 +130,57 @@ def chart(
     """Select the rows of a figure's table over layers, or the next of `over`, and the choices
     between them; None if it has none.
 
-    `models` are those that the figure shows; `layers`: how many the published model has. In the
+    `models` are those that the figure shows; `layers`: the number of the published model. In the
     answer, `rows` are lists [line, role, x, column, value, low, high, replicates, run, values of
-    several replicates, *index of each of `choices`' values]; an index of -1 stands for all;
+    several replicates, *index of each of `choices`' values]; an index of -1 means all;
     `column` is a head, or the other layer of a pair of layers; 0 is none.
     """
-    table = _without_examples(table, over)
+    table = _drop_examples(table, over)
     ours = table["source"] == "ours"
     x = next((key for key in over if _varies(table[ours], key)), None)
     if x is None:
         return None
-    line = _names_models(table, models)
+    line = _find_line_column(table, models)
     table = table.assign(
         role=table["source"].map({"ours": OURS, "published": PUBLISHED}),
-        **_text(table, [*DIMENSIONS, *NAMES_MODELS]),
+        **_read_as_text(table, [*DIMENSIONS, *NAMES_MODELS]),
     )
     for key in ("variant", "series"):
         if key in table and key != line:
-            table = _beside(table, key)
-    column = next(
-        (key for key in ("head", "ref_layer") if key != x and _varies(table[ours], key)), None
-    )
-    apart = [*_kept(table[table["role"] == OURS], line), *([line] if line else [])]
-    rows = table[table["value"].notna() & _over(table, x, column, apart)]
-    if line:  # the null of a null is its model's
-        rows = rows[(rows["role"] != BESIDE) | (rows[line].fillna("").map(null_of) == "")]
-    if not (rows["role"] == OURS).any():
+            table = _mark_nulls(table, key)
+    columns = [key for key in ("head", "ref_layer") if key != x and _varies(table[ours], key)]
+    column = columns[0] if columns else None
+    dimensions = _find_dimensions(table[table["role"] == OURS], line)
+    if line:
+        dimensions.append(line)
+    rows = table[table["value"].notna() & _is_curve_or_map(table, x, column, dimensions)]
+    if line:  # nulls and baselines of noise are those of its model
+        is_noise = rows[line].fillna("").map(null_of) != ""
+        rows = rows[(rows["role"] != BESIDE) | ~is_noise]
+    ours = rows[rows["role"] == OURS]
+    if ours.empty:
         return None
     # In the rows that are left, more columns may follow from others.
-    choices = [
-        _choice(key, rows[rows["role"] == OURS]) for key in _kept(rows[rows["role"] == OURS], line)
-    ]
-    lines = list(rows.loc[rows["role"] == OURS, line].unique()) if line else [""]
+    choices = [_describe_choice(key, ours) for key in _find_dimensions(ours, line)]
+    lines = list(ours[line].unique()) if line else [""]
     return {
         "x": x,
         "column": column,
         "layers": layers,
         "alike": "variant" in rows and set(rows["variant"]) <= ALIKE,
-        "lines": list(map(_line, lines)),
+        "lines": list(map(_describe_line, lines)),
         "choices": choices,
-        "rows": [_row(row, x, column, line, lines, choices) for row in rows.to_dict("records")],
+        "rows": [
+            _list_row(row, x, column, line, lines, choices) for row in rows.to_dict("records")
+        ],
     }
 
 
-def _without_examples(table: pd.DataFrame, over: Sequence[str]) -> pd.DataFrame:
-    """Leave out the maps of examples and, if they are not asked for, the steps of a training."""
-    if {"weights", "step"} & {*table} - {*over}:
-        return table[:0]
+def _drop_examples(table: pd.DataFrame, over: Sequence[str]) -> pd.DataFrame:
+    """Leave out the maps of examples and, unless `over` has them, the steps of a training."""
+    for key in ("weights", "step"):
+        if key in table and key not in over:
+            return table[:0]
     return table[table["query_token"].isna()] if "query_token" in table else table
 
 
@@ -183,98 +188,112 @@ def _varies(table: pd.DataFrame, key: str) -> bool:
     return key in table and (table[key] > 0).any() and table[key].nunique() > 1
 
 
-def _text(table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series]:
-    """Read columns that name something as text; empty where a row has no name."""
-    found = {key: table[key] for key in keys if key in table}
-    return {
-        key: (
-            one.where(one.notna(), "")
-            if one.dtype == object or not pd.api.types.is_numeric_dtype(one)
-            else one.map(lambda number: "" if pd.isna(number) else f"{number:g}")
-        )
-        for key, one in found.items()
-    }
+def _read_as_text(table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series]:
+    """Read columns with names as text; empty where a row has no name."""
+    texts = {}
+    for key in keys:
+        if key not in table:
+            continue
+        column = table[key]
+        if pd.api.types.is_numeric_dtype(column):
+            column = column.map("{:g}".format, na_action="ignore").astype(object)
+        texts[key] = column.where(column.notna(), "")
+    return texts
 
 
-def _names_models(table: pd.DataFrame, models: Sequence[str]) -> str | None:
-    """Find the column that says which model, or pair of models, a row is about."""
-    known = {*models, *(pair_name(one, other) for one in models for other in models)}
-    counts = {key: int(table[key].isin(known).sum()) for key in NAMES_MODELS if key in table}
+def _find_line_column(table: pd.DataFrame, models: Sequence[str]) -> str | None:
+    """Find the column that names the model, or pair of models, of most rows; None if none does."""
+    names = {*models, *(pair_name(*pair) for pair in product(models, repeat=2))}
+    counts = {key: int(table[key].isin(names).sum()) for key in NAMES_MODELS if key in table}
     best = max(counts, key=counts.get, default=None)
     return best if best and counts[best] else None
 
 
-def _beside(table: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Put nulls under the name of what they are the null of, and baselines under every name, with
-    the role BESIDE."""
-    null, majority = table[key].str.endswith(NULL), table[key] == MAJORITY
-    names = table[key].str.removesuffix(NULL).mask(majority, "")
-    return table.assign(**{key: names, "role": table["role"].mask(null | majority, BESIDE)})
+def _mark_nulls(table: pd.DataFrame, key: str) -> pd.DataFrame:
+    """Give nulls the name of their measurement, and baselines an empty name, with the role
+    BESIDE."""
+    is_null, is_baseline = table[key].str.endswith(NULL), table[key] == MAJORITY
+    names = table[key].str.removesuffix(NULL).mask(is_baseline, "")
+    roles = table["role"].mask(is_null | is_baseline, BESIDE)
+    return table.assign(**{key: names, "role": roles})
 
 
-def _kept(ours: pd.DataFrame, line: str | None) -> list[str]:
-    """Find the dimensions that tell our rows apart and do not follow from the others."""
-    kept = [key for key in DIMENSIONS if key in ours and key != line and ours[key].nunique() > 1]
-    for key in DETAILS:
-        others = [other for other in [*kept, *([line] if line else [])] if other != key]
-        if key in kept and others and (ours.groupby(others)[key].nunique() <= 1).all():
-            kept.remove(key)
-    return kept
+def _find_dimensions(ours: pd.DataFrame, line: str | None) -> list[str]:
+    """Find the dimensions that distinguish our rows and do not follow from the others."""
+    keys = [key for key in DIMENSIONS if key in ours and key != line and ours[key].nunique() > 1]
+    for detail in DETAILS:
+        if detail not in keys:
+            continue
+        rest = [key for key in keys if key != detail]
+        if line:
+            rest.append(line)
+        if rest and (ours.groupby(rest)[detail].nunique() <= 1).all():
+            keys.remove(detail)
+    return keys
 
 
-def _over(table: pd.DataFrame, x: str, column: str | None, by: list[str]) -> pd.Series:
-    """Mark the rows of a map, or of a line of at least two places; published lines may have any
-    number of places."""
-    cell = table[column] > 0 if column == "head" else pd.Series(column is not None, table.index)
-    if column and column != "head":
-        cell &= table["variant"].isin(table.loc[table[column] != table[x], "variant"])
-    places = table[~cell].groupby(by)[x].transform("nunique") if by else table[~cell][x].nunique()
-    long = pd.Series(places, table.index[~cell]).reindex(table.index, fill_value=0) > 1
-    # In a map of heads a row without a layer is a baseline.
-    return (
-        (cell & (table[x] > 0 if column == "head" else True))
-        | long
-        | (~cell & (table["role"] != OURS))
-    )
+def _is_curve_or_map(
+    table: pd.DataFrame, x: str, column: str | None, dimensions: list[str]
+) -> pd.Series:
+    """Mark the rows of a map, or of a line of at least two points; published lines may have any
+    number of points."""
+    if column == "head":
+        is_cell = table["head"] > 0
+        is_map = is_cell & (table[x] > 0)  # in a map of heads a row without a layer is a baseline
+    elif column:
+        maps = table.loc[table[column] != table[x], "variant"].unique()
+        is_cell = is_map = table["variant"].isin(maps)
+    else:
+        is_cell = is_map = pd.Series(False, table.index)
+    rest = table[~is_cell]
+    if dimensions:
+        points = rest.groupby(dimensions)[x].transform("nunique")
+    else:
+        points = pd.Series(rest[x].nunique(), rest.index)
+    is_line = points.reindex(table.index, fill_value=0) > 1
+    return is_map | is_line | (~is_cell & (table["role"] != OURS))
 
 
-def _line(name: str) -> dict:
-    """Describe a line: for noise, also which `null` it is and of which model."""
+def _describe_line(name: str) -> dict:
+    """Describe a line; for noise, also its kind (`null`) and its model (`of`)."""
     line = {"name": name, "label": labelling.label_of(name)}
     null = null_of(name)
-    return line | {"null": null, "of": model_of(name)} if null else line
+    if null:
+        line |= {"null": null, "of": model_of(name)}
+    return line
 
 
-def _choice(key: str, ours: pd.DataFrame) -> dict:
+def _describe_choice(key: str, ours: pd.DataFrame) -> dict:
     values = list(ours[key].unique())
     return {
         "label": DIMENSIONS[key],
         "key": key,
         "values": values,
-        "words": [in_words(value) for value in values],
+        "words": list(map(in_words, values)),
     }
 
 
-def _row(
+def _list_row(
     row: Mapping, x: str, column: str | None, line: str | None, lines: list, choices: list
 ) -> list:
-    places = [
-        each["values"].index(row[each["key"]]) if row[each["key"]] in each["values"] else -1
-        for each in choices
-    ]
+    def index_of(value, values: list) -> int:
+        return values.index(value) if value in values else -1
+
+    def count(value) -> int:
+        return 0 if pd.isna(value) else int(value)
+
     run = row.get("run")
+    replicates = row.get("each")
     return [
-        (lines.index(row[line]) if row[line] in lines else -1) if line else 0,
+        index_of(row[line], lines) if line else 0,
         row["role"],
         int(row[x]),
-        int(row[column]) if column and not pd.isna(row[column]) else 0,
-        *(shown(row[key]) for key in ("value", "low", "high")),
-        0 if pd.isna(row["replicates"]) else int(row["replicates"]),
-        "" if run is None or pd.isna(run) else str(run),
-        (
-            list(map(shown, statistics.each_of(row["each"])))
-            if isinstance(row.get("each"), str)
-            else []
-        ),
-        *places,
+        count(row[column]) if column else 0,
+        shown(row["value"]),
+        shown(row["low"]),
+        shown(row["high"]),
+        count(row["replicates"]),
+        "" if pd.isna(run) else str(run),
+        list(map(shown, statistics.each_of(replicates))) if isinstance(replicates, str) else [],
+        *(index_of(row[choice["key"]], choice["values"]) for choice in choices),
     ]

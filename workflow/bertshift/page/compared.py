@@ -1,15 +1,16 @@
-"""The page that shows two archives beside each other, as JSON can hold it."""
+"""The contents of the page that compares two archives, as values of JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import pandas as pd
 
-from bertshift.naming import VARIANTS, Name, named_in, pair_name
+from bertshift.naming import Name, named_in, pair_name
 from bertshift.page import data
 from bertshift.page.charts import NAMES_MODELS, OVER, chart
 from bertshift.page.listing import ARCHIVE, listed
-from bertshift.papers.catalogue import FIGURES, PAPERS
+from bertshift.papers.catalogue import FIGURES
 from bertshift.rows import labelling
 
 
@@ -17,50 +18,50 @@ def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Stack the tables of one figure, by archive; published rows once, in the first archive that
     has them.
 
-    Where both show the same models of other checkpoints, models are named without checkpoint:
-    `mnli@large` beside `mnli`.
+    Where both show the same models of different checkpoints, models are named without checkpoint:
+    `mnli` for `mnli@large`.
     """
-    tables = {
-        name: table.astype({key: object for key in NAMES_MODELS if key in table})
+    stacked = [
+        table.astype({key: object for key in NAMES_MODELS if key in table}).assign(
+            **{ARCHIVE: name}
+        )
         for name, table in tables.items()
-    }
+    ]
     for key in NAMES_MODELS:
-        if all(key in table for table in tables.values()):
-            plain = _plain([set(table[key].dropna()) for table in tables.values()])
-            tables = {
-                name: table.assign(**{key: table[key].replace(plain)})
-                for name, table in tables.items()
-            }
-    rows = pd.concat(
-        [table.assign(**{ARCHIVE: name}) for name, table in tables.items()], ignore_index=True
-    )
-    return _published_once(rows)
+        if all(key in table for table in stacked):
+            short_names = _shorten_names([set(table[key].dropna()) for table in stacked])
+            for table in stacked:
+                table[key] = table[key].replace(short_names)
+    return _drop_repeated_published(pd.concat(stacked, ignore_index=True))
 
 
-def _published_once(rows: pd.DataFrame) -> pd.DataFrame:
-    """Leave out published rows that an earlier archive has, too. A single value may stand at
-    another layer there: it is as far from the last layer of each archive's models as in the paper.
+def _drop_repeated_published(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out published rows that an earlier archive has, too. A single value may have another
+    layer there: it is as far from the last layer of each archive's models as in the paper.
     """
     published = rows[rows["source"] == "published"]
-    facts = published.drop(columns=["version", "layer"], errors="ignore")
-    numbered = facts.assign(number=facts.groupby(list(facts), dropna=False).cumcount()).drop(
-        columns=ARCHIVE
-    )
-    again = numbered.index[numbered.duplicated()]
-    return rows.drop(index=again).reset_index(drop=True)
+    published = published.drop(columns=["version", "layer"], errors="ignore")
+    number = published.groupby(list(published), dropna=False).cumcount()
+    repeated = published.assign(number=number).drop(columns=ARCHIVE).duplicated()
+    return rows.drop(index=published.index[repeated]).reset_index(drop=True)
 
 
-def _anywhere(model: str) -> str:
+def _drop_checkpoint(model: str) -> str:
     """Name a model, or two models, without checkpoints."""
-    return pair_name(*(str(replace(Name.of(name), explicit_base="")) for name in named_in(model)))
+    names = [replace(Name.of(name), explicit_base="") for name in named_in(model)]
+    return pair_name(*map(str, names))
 
 
-def _plain(names: Sequence[set]) -> dict[str, str]:
-    """Name models without their checkpoints; none where these are the same, or two names of one
-    table would be."""
-    plain = {name: _anywhere(str(name)) for name in set().union(*names)}
-    apart = all(len({plain[name] for name in some}) == len(some) for some in names)
-    return plain if apart and len({*map(frozenset, names)}) > 1 else {}
+def _shorten_names(names: Sequence[set]) -> dict[str, str]:
+    """Name models without their checkpoints. The answer is empty if all tables have the same
+    `names`, or if two names of one table would become equal."""
+    if all(table_names == names[0] for table_names in names):
+        return {}
+    short_names = {name: _drop_checkpoint(str(name)) for name in set().union(*names)}
+    for table_names in names:
+        if len({short_names[name] for name in table_names}) < len(table_names):
+            return {}
+    return short_names
 
 
 def figure(
@@ -79,19 +80,19 @@ def figure(
     """
     paper, item = name.split("/")
     rows = together(tables)
-    plain = list(dict.fromkeys([*models, *map(_anywhere, models)]))
-    curves = chart(rows, plain, layers, (*OVER, "step"))
+    names = list(dict.fromkeys([*models, *map(_drop_checkpoint, models)]))
+    curves = chart(rows, names, layers, (*OVER, "step"))
     if curves and ARCHIVE not in [choice["key"] for choice in curves["choices"]]:
         curves = None
-    words = [caption.strip().partition("\n\n") for caption in captions]
+    sections = [caption.strip().partition("\n\n") for caption in captions]
     return {
         "name": name,
         "paper": paper,
-        "place": data.place(item),
+        "place": data.label_item(item),
         "title": FIGURES[name].title,
-        "shows": words[0][0],
-        "made": [made for _, _, made in words],
-        "models": plain,
+        "shows": sections[0][0],
+        "made": [origin for _, _, origin in sections],
+        "models": names,
         "tasks": [],
         "thumbnails": [data.thumbnail(picture) for picture in pictures],
         "chart": curves,
@@ -105,47 +106,41 @@ def page(
     claims: Sequence[Mapping],
     published: Mapping[str, Mapping],
 ) -> dict:
-    """Collect all that the page needs: `archives` with `name`, `scales`, `checkpoints`, number of
+    """Collect the page's contents: `archives` with `name`, `scales`, `checkpoints`, number of
     `figures`; `figures` as made by `figure`; `claims` with `sides`, a row of each archive or None,
-    and what `agree` says."""
-    papers = list(dict.fromkeys([one["paper"] for one in (*figures, *claims)]))
+    and the answer of `agree`."""
+    papers = dict.fromkeys(entry["paper"] for entry in (*figures, *claims))
+    checkpoints = dict.fromkeys(
+        chain.from_iterable(archive["checkpoints"] for archive in archives)
+    )
+    models = dict.fromkeys(chain.from_iterable(figure["models"] for figure in figures))
     return {
-        "title": " and ".join(one["name"] for one in archives),
-        "scales": sorted({scale for one in archives for scale in one["scales"]}),
-        "checkpoints": list(
-            dict.fromkeys(name for one in archives for name in one["checkpoints"])
-        ),
-        "papers": [
-            {
-                "name": paper,
-                "short": PAPERS[paper].NAME,
-                "citation": published[paper]["paper"].get("citation", paper),
-            }
-            for paper in papers
-        ],
+        "title": " and ".join(archive["name"] for archive in archives),
+        "scales": sorted({scale for archive in archives for scale in archive["scales"]}),
+        "checkpoints": list(checkpoints),
+        "papers": [data.describe_paper(paper, published) for paper in papers],
         "figures": [],
         "claims": [],
         "pairs": {},
         "examples": {},
-        "variants": [["." + kind.forms[0], kind.does] for kind in VARIANTS.values()],
-        "labels": (
-            {name: labelling.label_of(name) for one in figures for name in one["models"]}
-            | labelling.EDGES
-        ),
+        "variants": data.describe_variants(),
+        "labels": {
+            **{model: labelling.label_of(model) for model in models},
+            **labelling.EDGES,
+        },
         "colours": {},
         "compared": {
             "archives": list(archives),
             "figures": list(figures),
-            "claims": [_claim(one) for one in claims],
+            "claims": list(map(_describe_claim, claims)),
         },
     }
 
 
-def _claim(one: Mapping) -> dict:
-    """Describe a claim, as `data.claim` does, with what each archive says of it apart."""
-    sides = [side and data.claim(side) for side in one["sides"]]
-    both = next(filter(None, sides))
-    own = (
+def _describe_claim(claim: Mapping) -> dict:
+    """Describe a claim, as `data.claim` does, with the values of each archive in `sides`."""
+    sides = [side and data.claim(side) for side in claim["sides"]]
+    archive_keys = (
         "ours",
         "low",
         "high",
@@ -159,8 +154,10 @@ def _claim(one: Mapping) -> dict:
         "probability",
         "adjusted_probability",
     )
+    first_side = next(filter(None, sides))
+    shared = {key: value for key, value in first_side.items() if key not in archive_keys}
     return {
-        **{key: value for key, value in both.items() if key not in own},
-        "agree": one["agree"],
-        "sides": [side and {key: side[key] for key in own} for side in sides],
+        **shared,
+        "agree": claim["agree"],
+        "sides": [side and {key: side[key] for key in archive_keys} for side in sides],
     }

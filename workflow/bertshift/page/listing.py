@@ -1,5 +1,5 @@
-"""The numbers of a figure that has no curves, as a list: ours, or those of several archives,
-beside the published ones."""
+"""The numbers of a figure without curves, as a list: ours, or those of several archives, next to
+the published ones."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from bertshift.figures import numbers
 from bertshift.page.charts import DIMENSIONS, in_words, shown
 
 ARCHIVE = "archive"
-# Columns about a number; the other columns say which number it is.
-SAID = {
+# Columns about a number; the other columns identify the number.
+ATTRIBUTES = {
     *numbers.VALUES,
     *numbers.NUMBERS,
     ARCHIVE,
@@ -31,31 +31,28 @@ SINGLE = {
 
 
 def listed(rows: pd.DataFrame, archives: Sequence[str]) -> dict | None:
-    """List the numbers of each of `archives`, with the paper's: `heads` name the cells that say
-    which number it is; a row is [cells, [value, low, high] of each archive or None, published
+    """List the numbers of each of `archives`, with the paper's: `heads` name the cells that
+    identify a number; a row is [cells, [value, low, high] of each archive or None, published
     value or None]. None for examples and for steps of a training."""
     if SINGLE & {*rows}:
         return None
     rows = rows[rows["value"].notna()]
-    keys = [key for key in rows if key not in SAID and rows[key].nunique(dropna=False) > 1]
-    found: dict[tuple, list] = {}
+    keys = [key for key in rows if key not in ATTRIBUTES and rows[key].nunique(dropna=False) > 1]
+    measured: dict[tuple, list] = {}
+    published: dict[tuple, float | None] = {}
     for row in rows.to_dict("records"):
         cells = tuple("" if pd.isna(row[key]) else row[key] for key in keys)
-        number = found.setdefault(cells, [None] * (len(archives) + 1))
+        numbers_by_archive = measured.setdefault(cells, [None] * len(archives))
         if row["source"] == "ours":
-            number[archives.index(row[ARCHIVE])] = [
-                shown(row[key]) for key in ("value", "low", "high")
-            ]
+            number = [shown(row["value"]), shown(row["low"]), shown(row["high"])]
+            numbers_by_archive[archives.index(row[ARCHIVE])] = number
         else:
-            number[-1] = shown(row["value"])
+            published[cells] = shown(row["value"])
+    lines = []
+    for cells, numbers_by_archive in measured.items():
+        words = ["" if cell == "" else in_words(cell) for cell in cells]
+        lines.append([words, numbers_by_archive, published.get(cells)])
     return {
         "heads": [DIMENSIONS.get(key, key.replace("_", " ").capitalize()) for key in keys],
-        "rows": [
-            [
-                [cell if isinstance(cell, str) and not cell else in_words(cell) for cell in cells],
-                number[:-1],
-                number[-1],
-            ]
-            for cells, number in found.items()
-        ],
+        "rows": lines,
     }

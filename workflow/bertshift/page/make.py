@@ -17,18 +17,18 @@ def make(
 ) -> str:
     """Make the page. `entries` and `files` are settings and inputs of `requests.figures.gallery`;
     `run` is the folder that has `results/` and `logs/`."""
-    read = (yaml.safe_load(Path(file).read_text(encoding="utf-8")) for file in files["published"])
-    published = {facts["paper"]["key"]: facts for facts in read}
+    published = {}
+    for file in files["published"]:
+        values = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        published[values["paper"]["key"]] = values
     figures = []
     for entry, table, caption, image in zip(
         entries, files["figures"], files["captions"], files["images"], strict=True
     ):
-        words = (run / caption).read_text(encoding="utf-8")
-        figures.append(
-            data.figure(entry, read_tsv(run / table), words, published, run / image, run / "logs")
-        )
+        rows = read_tsv(run / table)
+        text = (run / caption).read_text(encoding="utf-8")
+        figures.append(data.figure(entry, rows, text, published, run / image, run / "logs"))
+    claims = read_tsv(run / files["claims"])
+    tables = {path: read_with_blocks(run / path) for path in files["tables"]}
     examples = {Path(file).stem: read_json(run / file) for file in files["examples"]}
-    compared = pairs({path: read_with_blocks(run / path) for path in files["tables"]})
-    return render(
-        data.page(figures, read_tsv(run / files["claims"]), published, compared, examples)
-    )
+    return render(data.page(figures, claims, published, pairs(tables), examples))

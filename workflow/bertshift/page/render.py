@@ -1,7 +1,8 @@
-"""One HTML file of the page's data, its assets and a chart library: it opens from a folder, and
-asks nothing of a network."""
+"""One HTML file of the page's data, its assets and a chart library: it opens from a folder,
+without a network."""
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -12,10 +13,10 @@ ASSETS = Path(__file__).with_name("assets")
 
 
 def render(data: Mapping) -> str:
-    """Write the page of `data`, as `data.page` makes them. The same data give the same bytes."""
-    assets: dict[str, str] = {}
+    """Write the page of `data`, made by `data.page`. The same data give the same bytes."""
+    assets: dict[str, str] = defaultdict(str)
     for file in sorted(ASSETS.iterdir()):
-        assets[file.suffix] = assets.get(file.suffix, "") + file.read_text(encoding="utf-8")
+        assets[file.suffix] += file.read_text(encoding="utf-8")
     parts = {
         "title": escape(data["title"]),
         "style": assets[".css"],

@@ -15,30 +15,32 @@ from bertshift.errors import UserError
 from bertshift.files import atomic
 
 SUMS = "SHA256SUMS"
-# Damaged, or packed in a way that we do not write.
+# Errors of a damaged archive, or of one packed in a way that we do not use.
 UNREADABLE = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the same run gives the same bytes, whenever it is archived
+EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same run always gives the same bytes
 
 
 def write(path: str | os.PathLike, files: Mapping[str, Path | bytes]) -> None:
     """Write an archive of `files`, by their names in it."""
-    digests = {}
+    lines = []
     with atomic(path) as temporary, ZipFile(temporary, "w") as archive:
-
-        def add(name: str, content: bytes) -> None:
-            info = ZipInfo(name, EPOCH)
-            info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(info, content)
-
         for name, content in sorted(files.items()):
-            content = content if isinstance(content, bytes) else content.read_bytes()
-            digests[name] = hashlib.sha256(content).hexdigest()
-            add(name, content)
-        add(SUMS, "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode())
+            if isinstance(content, Path):
+                content = content.read_bytes()
+            lines.append(f"{hashlib.sha256(content).hexdigest()}  {name}\n")
+            _add(archive, name, content)
+        _add(archive, SUMS, "".join(lines).encode())
+
+
+def _add(archive: ZipFile, name: str, content: bytes) -> None:
+    info = ZipInfo(name, EPOCH)
+    info.compress_type = ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, content)
 
 
 def opened(path: str | os.PathLike) -> ZipFile:
-    """Open an archive of a run. UserError for what is none."""
+    """Open an archive of a run. UserError for any other file."""
     try:
         archive = ZipFile(path)
     except FileNotFoundError:
@@ -58,29 +60,35 @@ def opened(path: str | os.PathLike) -> ZipFile:
 
 
 def damages(archive: ZipFile) -> list[str]:
-    """Report in a sentence each file that is not as SHA256SUMS says, is missing or does not belong
-    there."""
+    """Report in a sentence each file whose digest is not that of SHA256SUMS, that is missing or
+    that does not belong there."""
     try:
         lines = read(archive, SUMS).decode().splitlines()
     except UnicodeDecodeError:
         raise UserError(
             f"{archive.filename}: {SUMS} is no text; fetch the archive again."
         ) from None
-    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    digests = {}
+    for line in lines:
+        digest, _, name = line.partition("  ")
+        digests[name] = digest
     present = set(archive.namelist()) - {SUMS}
-    found = [f"{name} is missing." for name in listed.keys() - present]
-    found += [
-        f"{name} does not belong there: {SUMS} does not list it."
-        for name in present - listed.keys()
-    ]
-    for name in listed.keys() & present:
-        try:
-            intact = hashlib.sha256(archive.read(name)).hexdigest() == listed[name]
-        except UNREADABLE:
-            intact = False
-        if not intact:
-            found.append(f"{name} is damaged: its digest is not the one in {SUMS}.")
-    return sorted(found)
+    problems = []
+    for name in digests.keys() | present:
+        if name not in present:
+            problems.append(f"{name} is missing.")
+        elif name not in digests:
+            problems.append(f"{name} does not belong there: {SUMS} does not list it.")
+        elif not _is_intact(archive, name, digests[name]):
+            problems.append(f"{name} is damaged: its digest is not the one in {SUMS}.")
+    return sorted(problems)
+
+
+def _is_intact(archive: ZipFile, name: str, digest: str) -> bool:
+    try:
+        return hashlib.sha256(archive.read(name)).hexdigest() == digest
+    except UNREADABLE:
+        return False
 
 
 def read(archive: ZipFile, name: str) -> bytes:

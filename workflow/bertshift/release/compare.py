@@ -1,5 +1,5 @@
-"""Two archives side by side: their claims and figures, both drawn and decided by the program of
-today."""
+"""The comparison of two archives: their claims and figures, both drawn and decided by this version
+of the program."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,17 @@ from bertshift.config import read_yaml
 from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_text, write_tsv
 from bertshift.page import compared
+from bertshift.page.data import list_values
 from bertshift.page.render import render
 from bertshift.release.judged import PROGRAMS, Papers
 from bertshift.release.redraw import CLAIMS
 from bertshift.requests.figures import figure_files, models_of
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
+# Columns of claims: those that identify a claim, those of the paper, and those of a run.
 KEYS = ["paper", "figure", "claim"]
-FACTS = ["statement", "measure", "published_value"]
-SAYS = ["ours", "low", "high", "replicates", "verdict", "reason", "checkpoint"]
+PUBLISHED = ["statement", "measure", "published_value"]
+MEASURED = ["ours", "low", "high", "replicates", "verdict", "reason", "checkpoint"]
 AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE = (
     "agree",
     "opposite",
@@ -50,78 +52,72 @@ class Run:
 def names(paths: Sequence[str]) -> list[str]:
     """Name the archives: by their files without ending, numbered where these are the same."""
     stems = [Path(path).stem for path in paths]
-    return (
-        stems
-        if len({*stems}) == len(stems)
-        else [f"{stem}-{n}" for n, stem in enumerate(stems, 1)]
-    )
+    if len(set(stems)) == len(stems):
+        return stems
+    return [f"{stem}-{number}" for number, stem in enumerate(stems, 1)]
 
 
 def claims(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Compare the claims that either table of claims has, one row each: what both say of it, and
-    whether the verdicts agree."""
-    rows = pd.concat([first, second])[[*KEYS, *FACTS]].drop_duplicates(KEYS)
+    """Compare the claims that either table of claims has, one row each: the columns of both
+    tables, and whether the verdicts agree."""
+    rows = pd.concat([first, second])[[*KEYS, *PUBLISHED]].drop_duplicates(KEYS)
     for name, table in (("first", first), ("second", second)):
-        told = table[[*KEYS, *SAYS]].rename(
-            columns={column: f"{column}_{name}" for column in SAYS}
-        )
-        rows = rows.merge(told, on=KEYS, how="left")
-    both = zip(rows["verdict_first"], rows["verdict_second"], strict=True)
-    return rows.assign(verdicts=[agreement(*pair) for pair in both])
+        columns = {column: f"{column}_{name}" for column in MEASURED}
+        measured = table[[*KEYS, *MEASURED]].rename(columns=columns)
+        rows = rows.merge(measured, on=KEYS, how="left")
+    verdicts = zip(rows["verdict_first"], rows["verdict_second"], strict=True)
+    return rows.assign(verdicts=[agreement(first, second) for first, second in verdicts])
 
 
-def agreement(one: str | float, other: str | float) -> str:
-    """Compare two verdicts; a missing one is that of a claim which the archive does not have."""
-    if pd.isna(one) or pd.isna(other):
+def agreement(first: str | float, second: str | float) -> str:
+    """Compare two verdicts. One is missing if its archive does not have the claim."""
+    if pd.isna(first) or pd.isna(second):
         return ALONE
-    if UNTESTED in (one, other):
+    if UNTESTED in (first, second):
         return NOT_TESTABLE
-    if one == other:
+    if first == second:
         return AGREE
-    return OPPOSITE if {one, other} == {HOLDS, FAILS} else UNDECIDED
+    return OPPOSITE if {first, second} == {HOLDS, FAILS} else UNDECIDED
 
 
 def sentences(rows: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """Put a table of `claims` into words: each claim that both decide otherwise, with both
-    numbers, opposite verdicts first, and counts by paper."""
-    shared = rows[rows["verdicts"] != ALONE]
-    if shared.empty:
+    """Put a table of `claims` into words: each claim with different verdicts, with both numbers,
+    opposite verdicts first, and counts by paper."""
+    if (rows["verdicts"] == ALONE).all():
         yield f"{' and '.join(names)} share no claim."
         return
-    apart = pd.concat(
-        [shared[shared["verdicts"] == verdicts] for verdicts in (OPPOSITE, UNDECIDED)]
-    )
-    for row in apart.to_dict("records"):
-        sides = "; ".join(
-            f"{name} {_number(row, place)}, {row[f'verdict_{place}']}"
-            for name, place in zip(names, ("first", "second"))
-        )
-        yield (
-            f"{row['paper']}/{row['figure']} {row['claim']}, {row['measure']}: {sides}"
-            f" ({row['verdicts']})."
-        )
-    for paper, of_paper in rows.groupby("paper", sort=False):
-        counts = of_paper["verdicts"].value_counts()
-        told = ", ".join(
-            f"{counts[said]} {said}"
-            for said in (AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE)
-            if said in counts
-        )
-        yield f"{paper}: verdicts of {len(of_paper)} claims: {told}."
+    for verdicts in (OPPOSITE, UNDECIDED):
+        for row in rows[rows["verdicts"] == verdicts].to_dict("records"):
+            first = f"{names[0]} {_write_number(row, 'first')}, {row['verdict_first']}"
+            second = f"{names[1]} {_write_number(row, 'second')}, {row['verdict_second']}"
+            yield (
+                f"{row['paper']}/{row['figure']} {row['claim']}, {row['measure']}: {first};"
+                f" {second} ({verdicts})."
+            )
+    for paper, paper_rows in rows.groupby("paper", sort=False):
+        counts = paper_rows["verdicts"].value_counts()
+        phrases = [
+            f"{counts[verdicts]} {verdicts}"
+            for verdicts in (AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE)
+            if verdicts in counts
+        ]
+        yield f"{paper}: verdicts of {len(paper_rows)} claims: {', '.join(phrases)}."
 
 
-def _number(row: Mapping, place: str) -> str:
-    value, low, high = (row[f"{key}_{place}"] for key in ("ours", "low", "high"))
+def _write_number(row: Mapping, archive: str) -> str:
+    value, low, high = row[f"ours_{archive}"], row[f"low_{archive}"], row[f"high_{archive}"]
     if pd.isna(value):
         return "no number"
-    return f"{value:.3g}" + ("" if pd.isna(low) else f" [{low:.3g}, {high:.3g}]")
+    interval = "" if pd.isna(low) else f" [{low:.3g}, {high:.3g}]"
+    return f"{value:.3g}{interval}"
 
 
-def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
+def write(runs: Sequence[Run], out: Path, papers: Papers = PROGRAMS) -> list[str]:
     """Write claims, the numbers of each figure that both have, and the page below `out`; return
-    sentences on them. UserError where they share no figure."""
+    sentences about them. UserError where they share no figure."""
     first, second = runs
-    if not (shared := [name for name in first.figures if name in second.figures]):
+    shared = [name for name in first.figures if name in second.figures]
+    if not shared:
         raise UserError(
             f"{first.name} and {second.name} share no figure: {', '.join(first.figures)} in the"
             f" one, {', '.join(second.figures)} in the other."
@@ -129,61 +125,59 @@ def write(runs: Sequence[Run], out: Path, of: Papers = PROGRAMS) -> list[str]:
     tables = [run.claims for run in runs]
     rows = claims(*tables)
     write_tsv(out / "claims.tsv", rows)
-    papers = {*rows["paper"], *(name.split("/")[0] for name in shared)}
-    published = {paper: read_yaml(of.published(paper)) for paper in papers}
+    paper_names = {*rows["paper"], *(name.split("/")[0] for name in shared)}
+    published = {paper: read_yaml(papers.published(paper)) for paper in paper_names}
     figures = []
     for name in shared:
         numbers = {run.name: read_tsv(run.file(name, "tsv")) for run in runs}
-        write_tsv(out / f"{name}.tsv", _below(numbers))
-        figures.append(_figure(name, runs, numbers, published))
-    sides = [
-        {tuple(row[key] for key in KEYS): row for row in table.to_dict("records")}
-        for table in tables
+        stacked = [table.assign(archive=archive) for archive, table in numbers.items()]
+        write_tsv(out / f"{name}.tsv", pd.concat(stacked, ignore_index=True))
+        figures.append(_describe_figure(name, runs, numbers, published))
+    archives = list(map(_describe_run, runs))
+    page = compared.page(archives, figures, _list_claims(rows, tables), published)
+    write_text(out / "index.html", render(page))
+    lines = list(sentences(rows, [run.name for run in runs]))
+    for run in runs:
+        alone = [name for name in run.figures if name not in shared]
+        if alone:
+            lines.append(f"In {run.name} alone: {', '.join(alone)}.")
+    return lines
+
+
+def _list_claims(rows: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[dict]:
+    """List the claims for the page, with the row of each table or None."""
+
+    def identify(row: Mapping) -> tuple:
+        return tuple(row[key] for key in KEYS)
+
+    sides = [{identify(row): row for row in table.to_dict("records")} for table in tables]
+    return [
+        {
+            "paper": row["paper"],
+            "agree": row["verdicts"],
+            "sides": [side.get(identify(row)) for side in sides],
+        }
+        for row in rows.to_dict("records")
     ]
-    told = []
-    for *key, agree in rows[[*KEYS, "verdicts"]].itertuples(index=False):
-        claims_of_both = [side.get(tuple(key)) for side in sides]
-        told.append({"paper": key[0], "agree": agree, "sides": claims_of_both})
-    write_text(
-        out / "index.html",
-        render(compared.page([_about(run) for run in runs], figures, told, published)),
-    )
-    apart = [(run.name, [name for name in run.figures if name not in shared]) for run in runs]
-    alone = [f"In {name} alone: {', '.join(figures)}." for name, figures in apart if figures]
-    return [*sentences(rows, [run.name for run in runs]), *alone]
 
 
-def _figure(name: str, runs: Sequence[Run], numbers: Mapping, published: Mapping) -> dict:
+def _describe_figure(name: str, runs: Sequence[Run], numbers: Mapping, published: Mapping) -> dict:
     captions = [run.file(name, "txt").read_text(encoding="utf-8") for run in runs]
     pictures = [run.file(name, "png") for run in runs]
-    models = list(dict.fromkeys(model for run in runs for model in models_of(run.config, name)))
-    layers = published[name.split("/")[0]].get("paper", {}).get("layers")
-    return compared.figure(name, numbers, captions, pictures, models, layers)
+    models = dict.fromkeys(model for run in runs for model in models_of(run.config, name))
+    paper = name.split("/")[0]
+    layers = published[paper].get("paper", {}).get("layers")
+    return compared.figure(name, numbers, captions, pictures, list(models), layers)
 
 
-def _below(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Stack every number that either archive draws in a figure; `archive` says which."""
-    return pd.concat(
-        [table.assign(archive=name) for name, table in tables.items()], ignore_index=True
+def _describe_run(run: Run) -> dict:
+    tables = [read_tsv(run.file(name, "tsv")) for name in run.figures]
+    rows = pd.concat(
+        [table.loc[table["source"] == "ours", ["scale", "checkpoint"]] for table in tables]
     )
-
-
-def _about(run: Run) -> dict:
-    tables = [read_tsv(run.file(name, "tsv")).query("source == 'ours'") for name in run.figures]
-    facts = {
-        key: list(
-            dict.fromkeys(
-                part
-                for table in tables
-                for value in table[key].dropna()
-                for part in str(value).split("; ")
-            )
-        )
-        for key in ("scale", "checkpoint")
-    }
     return {
         "name": run.name,
-        "scales": facts["scale"],
-        "checkpoints": facts["checkpoint"],
+        "scales": list_values(rows["scale"]),
+        "checkpoints": list_values(rows["checkpoint"]),
         "figures": len(run.figures),
     }

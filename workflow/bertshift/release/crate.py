@@ -1,13 +1,14 @@
-"""An archive described for machines: RO-Crate 1.1 metadata with the terms of Workflow Run Crate
-0.5.
+"""The machine-readable description of an archive: RO-Crate 1.1 metadata with the terms of Workflow
+Run Crate 0.5.
 
 https://www.researchobject.org/workflow-run-crate/profiles/workflow_run_crate: the workflow is the
-main entity, and a CreateAction says that its run made the results from the configuration.
+main entity, and a CreateAction states that its run made the results from the configuration.
 """
 
 import json
 import mimetypes
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
@@ -31,67 +32,74 @@ def metadata(
     files: Mapping[str, int],
     configuration: Sequence[str],
     results: Sequence[str],
-    about: Mapping[str, str],
+    info: Mapping[str, str],
 ) -> bytes:
     """Build ro-crate-metadata.json of an archive.
 
     files: bytes of each file that is described, by its name in the archive; `configuration` and
-    `results` are among them. about: `title`, `version`, `authors` and `license` (SPDX) of the
+    `results` are among them. info: `title`, `version`, `authors` and `license` (SPDX) of the
     program, the version of `snakemake`, the `heading` of the archive, the `command` that made the
-    results, and when they were `finished` (ISO 8601).
+    results, and the time at which they were `finished` (ISO 8601).
     """
-    crate, ended = ROCrate(version="1.1"), about["finished"]
+    crate = ROCrate(version="1.1")
 
-    def entity(identifier: str, kind: str, name: str, **facts: str) -> ContextEntity:
-        return crate.add(ContextEntity(crate, identifier, {"@type": kind, "name": name, **facts}))
+    def add_entity(identifier: str, kind: str, name: str, **properties: str) -> ContextEntity:
+        properties = {"@type": kind, "name": name, **properties}
+        return crate.add(ContextEntity(crate, identifier, properties))
 
-    licence = entity(
-        f"https://spdx.org/licenses/{about['license']}", "CreativeWork", about["license"]
+    licence = add_entity(
+        f"https://spdx.org/licenses/{info['license']}", "CreativeWork", info["license"]
     )
     workflow = crate.add_workflow(
         dest_path="workflow/Snakefile",
         main=True,
         lang="snakemake",
-        lang_version=about["snakemake"],
+        lang_version=info["snakemake"],
         properties={
-            "name": about["title"],
-            "version": about["version"],
+            "name": info["title"],
+            "version": info["version"],
             "encodingFormat": "text/plain",
         },
     )
-    workflow["creator"], workflow["license"] = (
-        entity("#authors", "Organization", about["authors"]),
-        licence,
-    )
-    described = {
-        name: crate.add_file(dest_path=name, properties=_facts(name, size))
+    workflow["creator"] = add_entity("#authors", "Organization", info["authors"])
+    workflow["license"] = licence
+    entities = {
+        name: crate.add_file(dest_path=name, properties=_describe_file(name, size))
         for name, size in files.items()
     }
-    described[README]["about"] = root = crate.root_dataset
-    run = entity(
+    root = crate.root_dataset
+    entities[README]["about"] = root
+    run = add_entity(
         "#run",
         "CreateAction",
-        f"Run of {about['command']}",
-        description=about["heading"],
-        endTime=ended,
+        f"Run of {info['command']}",
+        description=info["heading"],
+        endTime=info["finished"],
     )
-    run["instrument"], run["actionStatus"] = workflow, "http://schema.org/CompletedActionStatus"
-    run["object"] = [described[name] for name in configuration]
-    run["result"] = [described[name] for name in results]
-    root["name"] = about["heading"]
+    run["instrument"] = workflow
+    run["actionStatus"] = "http://schema.org/CompletedActionStatus"
+    run["object"] = [entities[name] for name in configuration]
+    run["result"] = [entities[name] for name in results]
+    root["name"] = info["heading"]
     root["description"] = (
-        f"Figures, tables and claims that `{about['command']}` made, its configuration, and the"
+        f"Figures, tables and claims that `{info['command']}` made, its configuration, and the"
         f" program. {SUMS} has the digest of every file."
     )
-    root["license"], root["datePublished"], root["mentions"] = licence, ended, run
+    root["license"] = licence
+    root["datePublished"] = info["finished"]
+    root["mentions"] = run
     root["conformsTo"] = [
-        entity(profile, "CreativeWork", name, version=version)
+        add_entity(profile, "CreativeWork", name, version=version)
         for profile, (name, version) in PROFILES.items()
     ]
     return json.dumps(crate.metadata.generate(), indent=1, ensure_ascii=False).encode()
 
 
-def _facts(name: str, size: int) -> dict[str, str]:
-    ending = "." + name.rpartition(".")[2]
-    kind = FORMATS.get(ending) or mimetypes.types_map.get(ending, "application/octet-stream")
-    return {"name": name.rpartition("/")[2], "contentSize": str(size), "encodingFormat": kind}
+def _describe_file(name: str, size: int) -> dict[str, str]:
+    path = PurePosixPath(name)
+    kind = FORMATS.get(path.suffix) or mimetypes.types_map.get(path.suffix)
+    return {
+        "name": path.name,
+        "contentSize": str(size),
+        "encodingFormat": kind or "application/octet-stream",
+    }

@@ -1,4 +1,5 @@
-"""The files that a run has made, and whether it is finished, as Snakemake sees it."""
+"""The files that a run has made, by Snakemake's summary, which also shows whether it is
+finished."""
 
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 from bertshift.errors import UserError
 
 SNAKEFILES = [Path("Snakefile"), Path("workflow/Snakefile")]
-DONE, TEMPORARY = "no update", "removed temp file"  # as `snakemake --summary` says it
+DONE, TEMPORARY = "no update", "removed temp file"  # words of `snakemake --summary`
 
 
 def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
@@ -21,29 +22,39 @@ def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
             " config/experiments.yaml, and archive that."
         )
     command = [sys.executable, "-m", "snakemake", *targets, "--summary", *options]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    if asked.returncode:
-        raise UserError(f"snakemake does not plan {' '.join(targets)}:\n{asked.stderr.strip()}")
-    return asked.stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UserError(f"snakemake does not plan {' '.join(targets)}:\n{done.stderr.strip()}")
+    return done.stdout
 
 
 def made(summary: str) -> list[str]:
-    """List the files of a finished run but temporary ones. Raise UserError where one is missing or
-    out of date."""
+    """List the files of a finished run, without temporary ones. Raise UserError where one is
+    missing or out of date."""
     _, _, rows = summary.partition("output_file\t")
-    files = [row.split("\t") for row in rows.splitlines()[1:]]
-    left = {name: status for name, *_, status, plan in files if plan != DONE}
-    if left:
-        # The file that a reader knows best comes first.
-        first = min(
-            left,
-            key=lambda name: (not name.startswith("results/figures/"), left[name] != "missing"),
+    names, unfinished = [], {}
+    for row in rows.splitlines()[1:]:
+        name, *_, status, plan = row.split("\t")
+        if plan != DONE:
+            unfinished[name] = status
+        if status != TEMPORARY:
+            names.append(name)
+    if unfinished:
+        # Name a figure if there is one, and a missing file rather than an outdated one.
+        first, status = min(
+            unfinished.items(),
+            key=lambda file: (not file[0].startswith("results/figures/"), file[1] != "missing"),
         )
-        why = {"missing": "is missing", "ok": "is made from what will be made again"}
-        said = why.get(left[first], f"is out of date ({left[first]})")
-        more = f", and so on for {len(left)} files" if len(left) > 1 else ""
+        if status == "missing":
+            problem = "is missing"
+        elif status == "ok":
+            problem = "is made from what will be made again"
+        else:
+            problem = f"is out of date ({status})"
+        if len(unfinished) > 1:
+            problem += f", and so on for {len(unfinished)} files"
         raise UserError(
-            f"the run is not finished: {first} {said}{more}. Finish it first; `snakemake -n` with"
+            f"the run is not finished: {first} {problem}. Finish it first; `snakemake -n` with"
             " the same targets says what is left."
         )
-    return [name for name, *_, status, _ in files if status != TEMPORARY]
+    return names

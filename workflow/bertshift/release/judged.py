@@ -1,7 +1,7 @@
-"""Claims' files of a reader's own, in the place of those that the program ships.
+"""A reader's own files of claims, which replace those of the program.
 
-A paper has two: `published.yaml` has its statements and numbers, `claims.py` says by which number
-of ours each is decided.
+A paper has two: `published.yaml` has its statements and numbers, `claims.py` has the number of
+ours that decides each.
 """
 
 import importlib.util
@@ -39,44 +39,46 @@ PROGRAMS = Papers()
 
 
 def read(paths: Iterable[Path]) -> Papers:
-    """Read copies of `published.yaml` and `claims.py` that a reader has changed; each says of
-    which paper it is. UserError where one cannot be read, or where the two do not fit."""
+    """Read copies of `published.yaml` and `claims.py` that a reader has changed; each names its
+    paper. UserError where one cannot be read, or where the two do not fit."""
     files, decided = {}, {}
     for path in paths:
         if path.suffix not in (".py", ".yaml") or not path.is_file():
             raise UserError(f"{path} is no file of claims; name a changed copy {COPIES}.")
         if path.suffix == ".py":
-            claims = _decided(path)
-            decided[_known(claims.paper, path)] = claims
+            claims = _run_claims(path)
+            _check_paper(claims.paper, path)
+            decided[claims.paper] = claims
         else:
-            files[_statements(path)] = path
+            files[_find_paper(path)] = path
     papers = Papers(files, decided)
     for paper in {*files, *decided}:
-        _fit(papers, paper)
+        _check_claims(papers, paper)
     return papers
 
 
-def _known(paper: object, path: Path) -> str:
+def _check_paper(paper: object, path: Path) -> None:
     if paper not in PAPERS:
         raise UserError(
             f"{path} is of no paper of this program, '{paper}'; write one of {', '.join(PAPERS)}."
         )
-    return str(paper)
 
 
-def _statements(path: Path) -> str:
-    """Name the paper of a `published.yaml`, which must have every part that figures read."""
-    own = read_yaml(path)
-    about = own.get("paper")
-    paper = _known(about.get("key") if isinstance(about, dict) else None, path)
+def _find_paper(path: Path) -> str:
+    """Return the paper of a `published.yaml`, which must have every part that figures read."""
+    content = read_yaml(path)
+    header = content.get("paper")
+    paper = header.get("key") if isinstance(header, dict) else None
+    _check_paper(paper, path)
     shipped = PROGRAMS.published(paper)
-    if lacking := [key for key in read_yaml(shipped) if key not in own]:
-        raise UserError(f"{path} lacks {', '.join(lacking)}; begin with a copy of {shipped}.")
+    missing = [key for key in read_yaml(shipped) if key not in content]
+    if missing:
+        raise UserError(f"{path} lacks {', '.join(missing)}; begin with a copy of {shipped}.")
     return paper
 
 
-def _decided(path: Path) -> Claims:
-    """Run a `claims.py`."""
+def _run_claims(path: Path) -> Claims:
+    """Run a `claims.py` and return its CLAIMS."""
     spec = importlib.util.spec_from_file_location(f"claims of {path}", path)
     module = importlib.util.module_from_spec(spec)
     try:
@@ -90,14 +92,14 @@ def _decided(path: Path) -> Claims:
     return module.CLAIMS
 
 
-def _fit(papers: Papers, paper: str) -> None:
-    """Check that the paper's file states each claim that is decided and no other, and that its
-    figure exists."""
+def _check_claims(papers: Papers, paper: str) -> None:
+    """Check that the paper's file states each claim that is decided and no other, and that the
+    figures of the claims exist."""
     file, claims = papers.published(paper), papers.claims(paper)
     check(claims, read_yaml(file)["claims"], file)
-    for one in claims.all:
-        if one.item not in PAPERS[paper].FIGURES:
+    for claim in claims.all:
+        if claim.item not in PAPERS[paper].FIGURES:
             raise UserError(
-                f"claim {one.id} is of {paper}/{one.item}, which is no figure; write one of"
+                f"claim {claim.id} is of {paper}/{claim.item}, which is no figure; write one of"
                 f" {', '.join(PAPERS[paper].FIGURES)}."
             )

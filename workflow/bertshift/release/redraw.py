@@ -1,5 +1,5 @@
-"""Draw an archived run again, decide its claims and make its page with the program of today, from
-its tables alone."""
+"""Draw an archived run again, decide its claims and make its page with this version of the
+program, from its tables alone."""
 
 import re
 import shutil
@@ -29,38 +29,35 @@ from bertshift.rows.blocks import read_with_blocks
 from bertshift.verdicts.multiplicity import with_claim_verdicts
 from bertshift.version import ROOT, stamped
 
-CLAIMS_OF, CLAIMS, SCORES = (
-    "results/claims/{paper}.tsv",
-    "results/claims.tsv",
-    "results/scores.tsv",
-)
+CLAIMS_OF = "results/claims/{paper}.tsv"
+CLAIMS = "results/claims.tsv"
+SCORES = "results/scores.tsv"
 PAGE = "results/figures/index.html"
 KINDS = ("png", "pdf", "tsv", "txt")
-DRAWN = "is drawn."  # the end of what is noted of a figure that nothing is wrong with
+DRAWN = "is drawn."  # the end of the note about a figure that is drawn
 READ_BY_PAGE = {"png", "tsv", "txt"}
-READ = (".tsv", BLOCKS_ENDING, ".json")
-# Keys of a configuration that nothing that is drawn depends on, which may be those of another
-# version.
+TABLE_ENDINGS = (".tsv", BLOCKS_ENDING, ".json")
+# Keys of a configuration that do not change a figure, and may differ between versions.
 UNUSED = ("experiments", "cluster")
 
 
 def prepare(
     path: str, folder: Path, options: Mapping, only: Collection[str] = (), more: Iterable[str] = ()
 ) -> dict:
-    """Lay the tables of the archive at `path` below `folder`, and return the configuration with
+    """Unpack the tables of the archive at `path` below `folder`, and return the configuration with
     which to `redraw` these `only`. UserError where that cannot be.
 
-    `more` archives have further tables for the same figures. Their configuration counts before
-    that of the first.
+    `more` archives have further tables for the same figures. Their configuration has precedence
+    over that of the first.
     """
-    own = dict(options)
+    options = dict(options)
     for further in more:
-        with opened_at(further) as opened:
-            unpack(opened, folder)
-            own = merge(_own_configuration(opened), own)
-    with opened_at(path) as opened:
-        unpack(opened, folder)
-        config = configuration(opened, own)
+        with opened_at(further) as archive:
+            unpack(archive, folder)
+            options = merge(_read_configuration(archive), options)
+    with opened_at(path) as archive:
+        unpack(archive, folder)
+        config = configuration(archive, options)
     try:
         chosen(config, only)
     except UserError as error:
@@ -68,58 +65,55 @@ def prepare(
     return config
 
 
-def unpack(opened: ZipFile, folder: Path) -> None:
-    """Lay the tables of an archive below `folder`, with what stands beside them. UserError for an
-    archive that is damaged, has no tables, or has files that would lie elsewhere."""
-    names = [name for name in opened.namelist() if name != SUMS]
-    if outside := [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]:
-        raise UserError(
-            f"{opened.filename}: {outside[0]} would lie outside of the archive's folder; fetch it"
-            " again."
-        )
-    if broken := damages(opened):
-        raise UserError(f"{opened.filename}: {broken[0]} Fetch it again.")
+def unpack(archive: ZipFile, folder: Path) -> None:
+    """Unpack the tables of an archive below `folder`, with their blocks and the examples.
+    UserError for an archive that is damaged, has no tables, or has files outside of its folder."""
+    names = [name for name in archive.namelist() if name != SUMS]
+    for name in names:
+        path = Path(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise UserError(
+                f"{archive.filename}: {name} would lie outside of the archive's folder; fetch it"
+                " again."
+            )
+    problems = damages(archive)
+    if problems:
+        raise UserError(f"{archive.filename}: {problems[0]} Fetch it again.")
     if RESOLVED not in names:
         raise UserError(
-            f"{opened.filename} has no {RESOLVED}; name an archive that `make release` wrote."
+            f"{archive.filename} has no {RESOLVED}; name an archive that `make release` wrote."
         )
-    results = (
+    results = [
         name for name in names if name.startswith("results/") and not name.startswith(FIGURES)
-    )
-    tables = [name for name in results if name.endswith(READ)]
+    ]
+    tables = [name for name in results if name.endswith(TABLE_ENDINGS)]
     if not tables:
         raise UserError(
-            f"{opened.filename} has no tables below results/; name an archive of a finished run."
+            f"{archive.filename} has no tables below results/; name an archive of a finished run."
         )
     for name in tables:
         try:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(read(opened, name))
+            (folder / name).write_bytes(read(archive, name))
         except OSError as error:
             raise UserError(
-                f"{opened.filename}: {name} cannot be unpacked ({error.strerror}); fetch it again."
+                f"{archive.filename}: {name} cannot be unpacked ({error.strerror}); fetch it"
+                " again."
             ) from None
 
 
-def configuration(opened: ZipFile, options: Mapping) -> dict:
+def configuration(archive: ZipFile, options: Mapping) -> dict:
     """Read the archive's configuration, with `options` on top. Figures are added that it does not
     name and this program ships."""
-    theirs = _own_configuration(opened)
+    archived = _read_configuration(archive)
+    config = load_config(merge(archived, options), ROOT)
     shipped = read_yaml(ROOT / "config/experiments.yaml")["figures"]
-    newer = {
-        paper: {
-            item: entry
-            for item, entry in items.items()
-            if item not in theirs["figures"].get(paper, {})
-        }
-        for paper, items in shipped.items()
-    }
-    config = load_config(merge(theirs, options), ROOT)
-    for paper, items in newer.items():
+    for paper, items in shipped.items():
         for item, entry in items.items():
-            one = config | {"figures": {paper: {item: entry}}}
+            if item in archived["figures"].get(paper, {}):
+                continue
             try:
-                catalogue.check(one)
+                catalogue.check(config | {"figures": {paper: {item: entry}}})
             except UserError:
                 continue  # it shows models that this run does not know
             config["figures"].setdefault(paper, {}).setdefault(item, entry)
@@ -127,43 +121,45 @@ def configuration(opened: ZipFile, options: Mapping) -> dict:
     return config
 
 
-def _own_configuration(opened: ZipFile) -> dict:
-    """Read what the archive's run was configured with. UserError where that is of another
-    program."""
-    whose = f"{opened.filename}: {RESOLVED}"
+def _read_configuration(archive: ZipFile) -> dict:
+    """Read the configuration of the archive's run. UserError for that of another program."""
+    source = f"{archive.filename}: {RESOLVED}"
     try:
-        theirs = yaml.safe_load(read(opened, RESOLVED))
+        config = yaml.safe_load(read(archive, RESOLVED))
     except yaml.YAMLError:
         raise UserError(
-            f"{whose} is not YAML; name an archive that `make release` wrote."
+            f"{source} is not YAML; name an archive that `make release` wrote."
         ) from None
-    named = theirs.get("figures") if isinstance(theirs, dict) else None
-    if not isinstance(named, dict) or not all(isinstance(items, dict) for items in named.values()):
-        raise UserError(f"{whose} names no figures; it is not of this program.")
+    papers = config.get("figures") if isinstance(config, dict) else None
+    if not isinstance(papers, dict) or not all(isinstance(p, dict) for p in papers.values()):
+        raise UserError(f"{source} names no figures; it is not of this program.")
     for key in UNUSED:
-        theirs.pop(key, None)
+        config.pop(key, None)
     try:
-        catalogue.check(load_config(theirs, ROOT))
+        catalogue.check(load_config(config, ROOT))
     except UserError as error:
-        first = str(error).splitlines()[1:2] or [str(error)]
+        lines = str(error).splitlines()
+        problem = lines[1] if len(lines) > 1 else lines[0]
         raise UserError(
-            f"{whose} is not of this program, or of another version: {first[0].strip()}"
+            f"{source} is not of this program, or of another version: {problem.strip()}"
         ) from None
-    return theirs
+    return config
 
 
 def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
     """List `<paper>/<item>` of the configuration's figures: all, or those of `only`, each a paper
     or a figure. UserError for a name of neither."""
     names = figures.figures_of(catalogue.PAPERS, config)
-    if unknown := [
-        one for one in only if one not in {*names, *(name.split("/")[0] for name in names)}
-    ]:
-        raise UserError(
-            f"'{unknown[0]}' is no paper and no figure of this archive; there are"
-            f" {', '.join(names)}."
-        )
-    return [name for name in names if not only or {name, name.split("/")[0]} & {*only}]
+    papers = {name: name.split("/")[0] for name in names}
+    for choice in only:
+        if choice not in papers.keys() | set(papers.values()):
+            raise UserError(
+                f"'{choice}' is no paper and no figure of this archive; there are"
+                f" {', '.join(names)}."
+            )
+    if not only:
+        return names
+    return [name for name in names if name in only or papers[name] in only]
 
 
 def redraw(
@@ -174,133 +170,139 @@ def redraw(
     papers: Papers = PROGRAMS,
     without: Collection[str] = (),
 ) -> list[str]:
-    """Draw what the tables below `folder` suffice for, below `folder`/results/figures, with
-    scores, page and the claims of these `papers`. No file of a figure is left that matches a
-    pattern of `without`, such as `*.pdf`. Returns the names of the figures; `note` hears of each
-    of them, and of each that is left out. UserError where there is none."""
-    decided, told = {}, set()
+    """Draw the figures for which the tables below `folder` suffice, below
+    `folder`/results/figures, with scores, page and the claims of these `papers`. Files of figures
+    that match a pattern of `without`, such as `*.pdf`, are not kept. Returns the names of the
+    figures; calls `note` for each of them, and for each that is left out. UserError where there is
+    none."""
+    claims: dict[str, pd.DataFrame] = {}
+    notes = set()
 
-    def once(said: str) -> None:
-        if said not in told:
-            told.add(said)
-            note(said)
+    def note_once(sentence: str) -> None:
+        if sentence not in notes:
+            notes.add(sentence)
+            note(sentence)
 
-    absent = {
-        name: [
-            kind
-            for kind in KINDS
-            if any(fnmatch(f"{name}.{kind}", pattern) for pattern in without)
-        ]
-        for name in chosen(config, only)
-    }
-    for name, kinds in absent.items():
+    absent = {}
+    for name in chosen(config, only):
+        absent[name] = [kind for kind in KINDS if _matches(f"{name}.{kind}", without)]
+        kinds = [kind for kind in KINDS if kind in READ_BY_PAGE or kind not in absent[name]]
         try:
-            decided[name] = _one(folder, config, name, once, papers, {*kinds} - READ_BY_PAGE)
+            claims[name] = _draw_figure(folder, config, name, note_once, papers, kinds)
             note(f"{name} {DRAWN}")
         except UserError as error:
-            note(f"{name} is left out: {_reason(error, folder)}.")
-    if not decided:
+            note(f"{name} is left out: {_shorten_error(error, folder)}.")
+    if not claims:
         raise UserError(
             "no figure can be drawn from these tables; name an archive of a finished run."
         )
-    of_papers = []
+    _write_claims(folder, claims)
+    scores = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
+    scores = list(filter(Path.is_file, scores))
+    if scores:
+        write_tsv(folder / SCORES, pd.concat(map(read_tsv, scores)))
+    page = _make_page(folder, config, {name: absent[name] for name in claims}, papers)
+    write_text(folder / PAGE, page)
+    for name in claims:
+        for kind in READ_BY_PAGE.intersection(absent[name]):
+            _figure_file(folder, name, kind).unlink()
+    return list(claims)
+
+
+def _matches(name: str, patterns: Collection[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def _write_claims(folder: Path, claims: Mapping[str, pd.DataFrame]) -> None:
+    """Write a table of claims for each paper, and one of all papers."""
+    files = []
     for paper in catalogue.PAPERS:
-        # In the order of the names, as the workflow hands them to the rule of claims.
-        if claims := [decided[name] for name in sorted(decided) if name.startswith(f"{paper}/")]:
-            of_papers.append(folder / CLAIMS_OF.format(paper=paper))
-            write_tsv(of_papers[-1], stamped(with_claim_verdicts(pd.concat(claims))))
-    write_tsv(folder / CLAIMS, pd.concat(map(read_tsv, of_papers)))
-    scored = [folder / f"results/scores/{model}.tsv" for model in config["scored"]]
-    if known := [table for table in scored if table.is_file()]:
-        write_tsv(folder / SCORES, pd.concat(map(read_tsv, known)))
-    write_text(
-        folder / PAGE, _page(folder, config, {name: absent[name] for name in decided}, papers)
-    )
-    for name in decided:
-        for kind in READ_BY_PAGE & {*absent[name]}:
-            (folder / figures.figure_files([name], kind)[0]).unlink()
-    return list(decided)
+        # In the order of the names, as in the workflow's rule of claims.
+        names = sorted(name for name in claims if name.startswith(f"{paper}/"))
+        if names:
+            rows = with_claim_verdicts(pd.concat([claims[name] for name in names]))
+            files.append(folder / CLAIMS_OF.format(paper=paper))
+            write_tsv(files[-1], stamped(rows))
+    write_tsv(folder / CLAIMS, pd.concat(map(read_tsv, files)))
 
 
-def _one(
+def _figure_file(folder: Path, name: str, kind: str) -> Path:
+    [path] = figures.figure_files([name], kind)
+    return folder / path
+
+
+def _draw_figure(
     folder: Path,
     config: Mapping,
     name: str,
     note: Callable[[str], None],
     papers: Papers,
-    without: set[str],
+    kinds: Iterable[str],
 ) -> pd.DataFrame:
-    """Draw one figure, but for files of the kinds `without`, and return its claims. UserError
-    where its tables, or columns of them, are not there."""
-    needed = _with_measured_noise(catalogue.needs(name, config), folder)
-    if absent := [path for path in needed if not (folder / path).is_file()]:
-        more = f" and {len(absent) - 1} more are" if absent[1:] else " is"
-        raise UserError(f"{absent[0]}{more} not in the archive")
+    """Draw one figure into files of these kinds, and return its claims. UserError where its
+    tables, or columns of them, are missing."""
+    paths = _drop_missing_noise(catalogue.needs(name, config), folder)
+    missing = [path for path in paths if not (folder / path).is_file()]
+    if missing:
+        more = f" and {len(missing) - 1} more are" if len(missing) > 1 else " is"
+        raise UserError(f"{missing[0]}{more} not in the archive")
     paper, item = name.split("/")
-    published, tables = read_yaml(papers.published(paper)), {}
-    for path in needed:
-        tables[path], said = completed(path, read_with_blocks(folder / path))
-        for one in said:
-            note(one)
-    if said := uneven(tables):
-        raise UserError(said)
+    published = read_yaml(papers.published(paper))
+    tables = {}
+    for path in paths:
+        tables[path], sentences = completed(path, read_with_blocks(folder / path))
+        for sentence in sentences:
+            note(sentence)
+    if problem := uneven(tables):
+        raise UserError(problem)
     try:
-        drawn, claims = (
-            draw(name, tables, published),
-            papers.claims(paper).decide(item, tables, published),
-        )
+        drawn = draw(name, tables, published)
+        claims = papers.claims(paper).decide(item, tables, published)
     except KeyError as error:
-        if said := lacking(error, tables):
-            raise UserError(said) from error
+        if problem := lacking(error, tables):
+            raise UserError(problem) from error
         raise
-    style.save(
-        drawn,
-        **{
-            kind: folder / figures.figure_files([name], kind)[0]
-            for kind in KINDS
-            if kind not in without
-        },
-    )
+    style.save(drawn, **{kind: _figure_file(folder, name, kind) for kind in kinds})
     return claims
 
 
-def _with_measured_noise(tables: Iterable[str], folder: Path) -> list[str]:
-    """Leave out tables of noise that are not there: noise is drawn as far as it was measured."""
+def _drop_missing_noise(tables: Iterable[str], folder: Path) -> list[str]:
+    """Leave out tables of noise that do not exist: noise is drawn as far as it was measured."""
     return [path for path in tables if not is_of_noise(path) or (folder / path).is_file()]
 
 
-def _reason(error: UserError, folder: Path) -> str:
-    """Say what is wrong with a table, without what a run would do about it."""
-    return re.split("[;:] (?:delete|let) ", str(error).replace(f"{folder}/", ""))[0].rstrip(".")
+def _shorten_error(error: UserError, folder: Path) -> str:
+    """Say what is wrong with a table, without the advice for a run."""
+    text = str(error).replace(f"{folder}/", "")
+    problem, *_ = re.split("[;:] (?:delete|let) ", text)
+    return problem.rstrip(".")
 
 
-def _page(
+def _make_page(
     folder: Path, config: Mapping, absent: Mapping[str, Sequence[str]], papers: Papers
 ) -> str:
-    """Make the page of these figures alone, given which files of each it does not stand beside,
-    with the examples that are there."""
-    kept = {paper: {} for paper in catalogue.PAPERS}
-    for paper, item in (name.split("/") for name in absent):
-        kept[paper][item] = config["figures"][paper][item]
-    request = figures.gallery({**config, "figures": kept})
-    own = {
+    """Make the page of these figures alone, with the examples that exist. absent: by figure, the
+    kinds of its files that are not next to the page."""
+    selected = {paper: {} for paper in catalogue.PAPERS}
+    for name in absent:
+        paper, item = name.split("/")
+        selected[paper][item] = config["figures"][paper][item]
+    request = figures.gallery({**config, "figures": selected})
+    files = {
+        **request.inputs,
         "examples": [path for path in request.inputs["examples"] if (folder / path).is_file()],
         "published": [str(papers.published(paper)) for paper in catalogue.PAPERS],
-        "tables": _with_measured_noise(request.inputs["tables"], folder),
+        "tables": _drop_missing_noise(request.inputs["tables"], folder),
     }
-    entries = [
-        {
-            **entry,
-            "absent": absent[entry["name"]],
-            "tables": _with_measured_noise(entry["tables"], folder),
-        }
-        for entry in request.settings["entries"]
-    ]
-    return make(entries, request.inputs | own, folder)
+    entries = []
+    for entry in request.settings["entries"]:
+        tables = _drop_missing_noise(entry["tables"], folder)
+        entries.append({**entry, "absent": absent[entry["name"]], "tables": tables})
+    return make(entries, files, folder)
 
 
 def lay_out(folder: Path, out: Path) -> None:
-    """Copy what was drawn below `folder` to `out`: a folder a paper, the page, claims and
+    """Copy the files drawn below `folder` to `out`: a folder a paper, the page, claims and
     scores."""
     shutil.copytree(folder / "results/figures", out, dirs_exist_ok=True)
     for name in (CLAIMS, SCORES):

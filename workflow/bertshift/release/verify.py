@@ -15,9 +15,9 @@ from bertshift.release.archive import read
 
 @dataclass(frozen=True)
 class Compared:
-    """The comparison of an archive's tables with what is here in their place: the same bytes,
-    none, the same but for the version of the program that made it, or another, with what it
-    differs in."""
+    """An archive's tables, compared with those of the same names here: those with the same bytes,
+    those that are missing here, those that differ only in the version of the program, and other
+    ones with their differences."""
 
     same: list[str]
     missing: list[str]
@@ -27,24 +27,29 @@ class Compared:
 
 def compare(archive: ZipFile, folder: Path) -> Compared:
     """Compare all tables of `archive` with those of the same names in `folder`."""
-    found = Compared([], [], [], {})
-    for name in sorted(name for name in archive.namelist() if name.endswith(".tsv")):
-        here, there = folder / name, read(archive, name)
-        if not here.is_file():
-            found.missing.append(name)
-        elif here.read_bytes() == there:
-            found.same.append(name)
-        elif said := "; ".join(differences(read_tsv(io.BytesIO(there)), read_tsv(here))):
-            found.other[name] = said
+    compared = Compared([], [], [], {})
+    for name in sorted(archive.namelist()):
+        if not name.endswith(".tsv"):
+            continue
+        path, content = folder / name, read(archive, name)
+        if not path.is_file():
+            compared.missing.append(name)
+        elif path.read_bytes() == content:
+            compared.same.append(name)
         else:
-            found.version.append(name)
-    return found
+            phrases = list(differences(read_tsv(io.BytesIO(content)), read_tsv(path)))
+            if phrases:
+                compared.other[name] = "; ".join(phrases)
+            else:
+                compared.version.append(name)
+    return compared
 
 
 def differences(theirs: pd.DataFrame, ours: pd.DataFrame) -> Iterator[str]:
     """Yield a phrase for each column but `version` that differs from the archive's, or one for the
     number of rows."""
-    theirs, ours = (table.drop(columns="version", errors="ignore") for table in (theirs, ours))
+    theirs = theirs.drop(columns="version", errors="ignore")
+    ours = ours.drop(columns="version", errors="ignore")
     for column in theirs.columns.symmetric_difference(ours.columns, sort=False):
         yield f"column `{column}` is {'missing' if column in theirs else 'new'} here"
     if len(theirs) != len(ours):
@@ -54,20 +59,22 @@ def differences(theirs: pd.DataFrame, ours: pd.DataFrame) -> Iterator[str]:
         there, here = theirs[column], ours[column]
         differ = ~((there == here) | (there.isna() & here.isna()))
         if differ.any():
-            yield (
-                f"`{column}` {_by(there[differ], here[differ])}in {differ.sum()} of {len(ours)}"
-                " rows"
-            )
+            size = _describe_size(there[differ], here[differ])
+            yield f"`{column}` {size}in {differ.sum()} of {len(ours)} rows"
 
 
-def _by(there: pd.Series, here: pd.Series) -> str:
+def _describe_size(there: pd.Series, here: pd.Series) -> str:
     """Say how far two columns differ: `by at most 0.02 ` for numbers, nothing for text."""
     if {there.dtype.kind, here.dtype.kind} - set("iuf"):
         return ""
     distance = np.abs(there.to_numpy(np.float64) - here.to_numpy(np.float64))
     missing = np.isnan(distance)
-    most = [f"by at most {distance[~missing].max():.3g}"] if not missing.all() else []
-    return " or ".join(most + ["by a missing value"] * int(missing.any())) + " "
+    phrases = []
+    if not missing.all():
+        phrases.append(f"by at most {distance[~missing].max():.3g}")
+    if missing.any():
+        phrases.append("by a missing value")
+    return " or ".join(phrases) + " "
 
 
 def other_settings(theirs: Mapping, ours: Mapping) -> list[str]:
@@ -75,20 +82,17 @@ def other_settings(theirs: Mapping, ours: Mapping) -> list[str]:
     return [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]
 
 
-def sentences(found: Compared) -> Iterator[str]:
-    """Yield the comparison in plain words, what differs first."""
-    for name, said in found.other.items():
-        yield f"{name} differs: {said}."
-    for name in found.missing:
+def sentences(compared: Compared) -> Iterator[str]:
+    """Yield the comparison in plain words, differences first."""
+    for name, difference in compared.other.items():
+        yield f"{name} differs: {difference}."
+    for name in compared.missing:
         yield f"{name} is missing here."
-    counts = {
-        "the same bytes here": found.same,
-        "the same but for the version of the program": found.version,
-        "different": found.other,
-        "missing here": found.missing,
+    groups = {
+        "the same bytes here": compared.same,
+        "the same but for the version of the program": compared.version,
+        "different": compared.other,
+        "missing here": compared.missing,
     }
-    yield (
-        "Tables: "
-        + ", ".join(f"{len(names)} {words}" for words, names in counts.items() if names)
-        + "."
-    )
+    counts = [f"{len(names)} {words}" for words, names in groups.items() if names]
+    yield f"Tables: {', '.join(counts)}."

@@ -1,8 +1,7 @@
-"""Columns that the tables of released versions lack: the one list of them, and what stands in
-their place.
+"""Columns that the tables of released versions lack, and the values that replace them.
 
-A new column that figures read needs a line here, and the version that came before it an archive in
-tests/release/archives.
+A new column that figures read needs an entry in LACKS, and the version before it needs an archive
+in tests/release/archives.
 """
 
 import re
@@ -21,12 +20,12 @@ UNSTAMPED = "a version before 0.2.0"
 
 @dataclass(frozen=True)
 class Lack:
-    """Columns that tables lack up to this released version: tables whose path is like `tables`
-    have no `columns`. `meaning` tells a reader what follows.
+    """Columns that tables lack up to this released version: tables whose path matches `tables`
+    have no `columns`. `meaning` tells a reader the consequence.
 
-    The columns are filled with missing values, which stand for `not known` in every table, or with
-    what `told_by` makes of the table. blocks: whether the values without each block of inputs are
-    not there either.
+    The columns are filled with missing values, which mean `not known` in every table, or with
+    those that `fill` reads from the table. blocks: whether the leave-one-block-out values are
+    missing, too.
     """
 
     version: str
@@ -34,17 +33,19 @@ class Lack:
     columns: tuple[str, ...]
     meaning: str
     blocks: bool = False
-    told_by: Callable[[pd.DataFrame], pd.Series] | None = None
+    fill: Callable[[pd.DataFrame], pd.Series] | None = None
 
 
-def _family(table: pd.DataFrame) -> pd.Series:
-    """Read the family from the name of the checkpoint, which says it where it is not BERT."""
-    said = table["checkpoint"].astype(str).str.partition(", family ")[2]
-    return said.where(said != "", BERT)
+def _read_family(table: pd.DataFrame) -> pd.Series:
+    """Read the family from the name of the checkpoint, which has it unless it is BERT."""
+    families = table["checkpoint"].astype(str).str.partition(", family ")[2]
+    return families.where(families != "", BERT)
 
 
 LACKS = [
-    Lack("0.2.0", "results/.*", ("family",), "the names of checkpoints tell it", told_by=_family),
+    Lack(
+        "0.2.0", "results/.*", ("family",), "the names of checkpoints tell it", fill=_read_family
+    ),
     Lack(
         "0.2.0",
         "results/gains/.*",
@@ -70,47 +71,49 @@ LACKS = [
 def completed(
     path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Complete the table at `path` with all columns that its version lacks; with a sentence for
-    each line of the list."""
-    said = []
+    """Complete the table at `path` with all columns that its version lacks. Return it with a
+    sentence for each entry of `lacks` that leaves values missing."""
+    notes = []
     for lack in lacks:
         columns = [column for column in lack.columns if column not in table]
-        if columns and re.fullmatch(lack.tables, path) and _number(table) <= _parsed(lack.version):
-            if lack.told_by:
-                table = table.assign(**{lack.columns[0]: lack.told_by(table)})
-                continue
-            table = table.assign(**dict.fromkeys(columns, np.nan))
-            table = (
-                table.drop(columns=JACKKNIFE_COLUMNS, errors="ignore") if lack.blocks else table
-            )
-            named = " and ".join(f"`{column}`" for column in columns)
-            said.append(
-                f"{path.rpartition('/')[0]} of {written_by(table)} has no {named}: {lack.meaning}."
-            )
-    return table, said
+        if not columns or not re.fullmatch(lack.tables, path):
+            continue
+        if _latest_version(table) > _parse_version(lack.version):
+            continue
+        if lack.fill:
+            table = table.assign(**{lack.columns[0]: lack.fill(table)})
+            continue
+        table = table.assign(**dict.fromkeys(columns, np.nan))
+        if lack.blocks:
+            table = table.drop(columns=JACKKNIFE_COLUMNS, errors="ignore")
+        folder = path.rpartition("/")[0]
+        missing = " and ".join(f"`{column}`" for column in columns)
+        notes.append(f"{folder} of {written_by(table)} has no {missing}: {lack.meaning}.")
+    return table, notes
 
 
 def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
-    """Write the phrase that says which table lacks a column that a later version's table of the
-    same kind has; empty if none does.
+    """Name in a phrase a table that lacks a column of a later version's table of the same kind;
+    empty if there is none.
 
-    Below each other, such tables would give missing values that no line of the list explains.
+    Stacked, such tables would give missing values that no entry of LACKS explains.
     """
     for path, table in tables.items():
-        for other_path, other in tables.items():
-            if _kind(path) == _kind(other_path) and _number(table) < _number(other):
-                for column in other.columns.difference([*table, *JACKKNIFE_COLUMNS], sort=False):
+        for later_path, later in tables.items():
+            same_kind = _kind(path) == _kind(later_path)
+            if same_kind and _latest_version(table) < _latest_version(later):
+                for column in later.columns.difference([*table, *JACKKNIFE_COLUMNS], sort=False):
                     return f"{path} of {written_by(table)} has no column `{column}`"
     return ""
 
 
 def _kind(path: str) -> tuple[str, bool, bool]:
+    """Return the folder, whether the table compares two models, and whether it has losses."""
     return path.rpartition("/")[0], is_pair(path), path.endswith(".losses.tsv")
 
 
 def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
-    """Write the phrase that says which table lacks a column that was asked for; empty where each
-    table has it."""
+    """Name in a phrase a table that lacks a column that caused `error`; empty if there is none."""
     for column in re.findall(r"'(\w+)'", str(error)):
         for path, table in tables.items():
             if column not in table:
@@ -120,18 +123,19 @@ def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
 
 def written_by(table: pd.DataFrame) -> str:
     """Name the program and version that wrote a table: `bertshift 0.2.0`."""
-    return (
-        " and ".join(map(str, table["version"].dropna().unique()))
-        if "version" in table
-        else UNSTAMPED
-    )
+    if "version" not in table:
+        return UNSTAMPED
+    return " and ".join(map(str, table["version"].dropna().unique()))
 
 
-def _number(table: pd.DataFrame) -> tuple[int, ...]:
+def _latest_version(table: pd.DataFrame) -> tuple[int, ...]:
     """Find the latest version among those that made the table's rows."""
-    return max(map(_parsed, written_by(table).split(" and ")))
+    return max(map(_parse_version, written_by(table).split(" and ")))
 
 
-def _parsed(version: str) -> tuple[int, ...]:
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)$", version)
-    return tuple(map(int, found.groups())) if found and version != UNSTAMPED else ()
+def _parse_version(version: str) -> tuple[int, ...]:
+    """Read the three numbers of a version; none of a table without a version."""
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)$", version)
+    if not match or version == UNSTAMPED:
+        return ()
+    return tuple(map(int, match.groups()))

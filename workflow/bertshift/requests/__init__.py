@@ -13,13 +13,13 @@ from types import MappingProxyType
 @dataclass(frozen=True)
 class Request:
     """inputs: the files that the rule's script reads, by the script's names for them; settings:
-    all else that its output depends on, as JSON can hold it."""
+    everything else that its output depends on, as values of JSON."""
 
     inputs: dict[str, str | list[str]] = field(default_factory=dict)
     settings: dict | list = field(default_factory=dict)
 
     def plus(self, files: Mapping = MappingProxyType({}), /, **settings) -> "Request":
-        """Add files and settings, or put others in the place of some."""
+        """Add files and settings, or replace those of the same names."""
         return replace(
             self, inputs={**self.inputs, **files}, settings={**self.settings, **settings}
         )

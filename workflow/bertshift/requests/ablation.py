@@ -18,28 +18,34 @@ from bertshift.requests.runs import (
 
 def ablation(config: Mapping, model: str) -> Request:
     model, runs = scored_model(model, config)
-    inputs = {"models": files(runs), "scores": files(runs, ["scores.json"])}
-    task, how = task_settings(model, config)["task"], config["ablation"]
     return Request(
-        inputs | task_data(model, config),
-        provenance(model, config) | {"task": task, "ablation": how, "runs": by_folder(runs)},
+        {
+            "models": files(runs),
+            "scores": files(runs, ["scores.json"]),
+            **task_data(model, config),
+        },
+        {
+            **provenance(model, config),
+            "task": task_settings(model, config)["task"],
+            "ablation": config["ablation"],
+            "runs": by_folder(runs),
+        },
     )
 
 
 def restored(config: Mapping, model: str) -> Request:
     model, pairs = runs_and_parents(model, config)
     samples = config["samples"]
-    inputs = (
-        {"models": files(in_pairs(pairs))}
-        | task_data(model, config)
-        | described("stimuli", model.task)
-    )
-    task, most = task_settings(model, config)["task"], config["ablation"]["max_dev"]
+    inputs = {
+        "models": files(in_pairs(pairs)),
+        **task_data(model, config),
+        **described("stimuli", model.task),
+    }
     return pairwise_inputs(model.parent, model, pairs, config).plus(
         inputs,
-        task=task,
+        task=task_settings(model, config)["task"],
         stimuli=model.task,
         tokens=samples["svcca_tokens"],
         max_length=samples["max_length"],
-        max_dev=most,
+        max_dev=config["ablation"]["max_dev"],
     )

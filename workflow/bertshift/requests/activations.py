@@ -9,24 +9,25 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents
+from bertshift.requests.shapes import layers_of
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.LIBRARY / "scripts/activations.py"
-# The name says what a dump holds. All metrics on the same inputs share a dump, as its extraction
-# costs more than they do. Where one of these metrics must be computed again, the deleted dump is
-# made again too, and all of them run again. `stimuli` lists one or several input sets, joined by
-# hyphens: one job reads a model once for all of them.
+# All metrics on the same inputs share a dump, as its extraction costs more than they do. Where one
+# of these metrics must be computed again, the deleted dump is made again too, and all of them run
+# again. `stimuli` lists one or several input sets, joined by hyphens: one job reads a model once
+# for all of them.
 DUMP = "results/activations/{kind}/{model}/{stimuli}"
 KINDS = {
     # Attention maps and hidden states.
     "attention": {"attention": True, "precision": "float32", "sample": None},
-    # Hidden states of a sample of tokens, as many as samples.tokens says, for RSA and other
+    # Hidden states of a sample of tokens (`samples.tokens`), for RSA and other
     # metrics: those of all tokens of eleven sets of stimuli would fill a disk.
     "sampled": {"attention": False, "precision": "float32", "sample": SAMPLED_TOKENS},
-    # Hidden states as probes read them; never a file of its own.
+    # Hidden states as probes read them; never written to a file.
     "states16": {"attention": False, "precision": "float16", "sample": None},
 }
-# Those that are files.
+# The kinds that are written to files.
 WRITTEN = ["attention", "sampled"]
 
 EXAMPLES = "results/examples/{model}.json"
@@ -40,9 +41,12 @@ def dump(kind: str, model: str, stimuli: Iterable[str]) -> str:
 
 
 def how_dumped(kind: str, config: Mapping) -> dict:
-    how, samples = KINDS[kind], config["samples"]
-    sample = samples[how["sample"]] if how["sample"] else None
-    return {"max_length": samples["max_length"], **how, "sample": sample}
+    """Return the settings of a dump of this kind. `sample`: the number of tokens, None for all."""
+    samples = config["samples"]
+    settings = {"max_length": samples["max_length"], **KINDS[kind]}
+    if settings["sample"]:
+        settings["sample"] = samples[settings["sample"]]
+    return settings
 
 
 def recipe(kind: str, config: Mapping) -> dict:
@@ -84,15 +88,17 @@ def examples(config: Mapping, model: str) -> Request:
 
 
 def after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:
+    """Return a model's first replicate and the run that it was fine-tuned from. Raise UserError
+    for a model that has no heads before and after."""
     model, path = parse_model(name, config), EXAMPLES.format(model=name)
     if not model.tasks:
         raise UserError(
             f"{path}: '{model}' is not fine-tuned, so it has no before and after; name a task's"
             " model."
         )
-    kept = model.variant("keep")
-    if kept and kept["layers"] == "0":
+    if layers_of(model, config) == 0:
         raise UserError(
             f"{path}: '{model}' has no layer, so no head; name one that keeps a layer."
         )
-    return runs_and_parents(name, config)[1][0]
+    _, pairs = runs_and_parents(name, config)
+    return pairs[0]

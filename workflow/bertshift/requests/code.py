@@ -1,10 +1,11 @@
-"""Modules that only some models need: an edit of one makes the others again no more."""
+"""Modules that only some models need: an edit of such a module does not make other models run
+again."""
 
 from collections.abc import Mapping
 
 from bertshift.naming import parse_model
 
-# By the kind of a task: its own modules, below the library's folder.
+# By kind of task: the modules that only it needs, below the library's folder.
 OF_TASKS = {
     "classification": {"tasks/text_classification.py"},
     "regression": {"tasks/text_classification.py"},
@@ -16,15 +17,16 @@ OF_TASKS = {
         "models/biaffine.py",
     },
 }
-# By the kind of a variant in a model's name.
+# By kind of variant in a model's name.
 OF_VARIANTS = {"lora": {"models/lora.py"}}
 
 
 def modules_of_others(model: str, config: Mapping) -> frozenset[str]:
     """Name the modules that only models of other tasks or variants run."""
-    one = parse_model(model, config)
-    own_kinds = {config["tasks"][task]["kind"] for task in one.tasks}
-    own = set().union(*(OF_TASKS[kind] for kind in own_kinds))
-    own |= set().union(*(OF_VARIANTS.get(variant.kind, set()) for variant in one.variants))
-    every = set().union(*OF_TASKS.values(), *OF_VARIANTS.values())
-    return frozenset(every - own)
+    parsed = parse_model(model, config)
+    modules = set().union(*OF_TASKS.values(), *OF_VARIANTS.values())
+    for task in parsed.tasks:
+        modules -= OF_TASKS[config["tasks"][task]["kind"]]
+    for variant in parsed.variants:
+        modules -= OF_VARIANTS.get(variant.kind, set())
+    return frozenset(modules)

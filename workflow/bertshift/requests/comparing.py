@@ -1,6 +1,7 @@
 """Metrics of two models: `results/<metric>/<model>_vs_<reference>.tsv`."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from bertshift.errors import UserError
 from bertshift.measures import METRICS, OF_DUMPS
@@ -26,65 +27,98 @@ from bertshift.suggestions import nearest
 PADDED = "cosine"  # cosine_padded looks at the inputs of this metric
 
 
+class Comparison(NamedTuple):
+    """Two models, their pairs of runs, and the request that every metric of them starts from."""
+
+    model: Model
+    reference: Model
+    pairs: list[tuple[Run, Run]]
+    request: Request
+
+    @property
+    def runs(self) -> list[Run]:
+        return in_pairs(self.pairs)
+
+    @property
+    def folders(self) -> dict[str, dict[str, str]]:
+        """The folders of the runs' weights, by side and run."""
+        return {
+            "model": {run.name: run.folder for run in self.runs if run.model == self.model},
+            "reference": {
+                run.name: run.folder for run in self.runs if run.model == self.reference
+            },
+        }
+
+
 def compare(config: Mapping, model: str, reference: str, metric: str) -> Request:
     """Ask for one metric of two models, on dumps of both, for every pair of replicates."""
-    one, other, pairs, asked = _of_pairs(config, model, reference, metric)
-    how, runs, stimuli = METRICS[metric], in_pairs(pairs), asked.settings["stimuli"]
+    comparison = _compare_models(config, model, reference, metric)
+    record = METRICS[metric]
+    stimuli = comparison.request.settings["stimuli"]
     inputs = {
-        side: dump(how.reads, each, stimuli)
-        for side, each in (("model", one), ("reference", other))
+        "model": dump(record.reads, str(comparison.model), stimuli),
+        "reference": dump(record.reads, str(comparison.reference), stimuli),
     }
     settings = {
-        "module": how.module,
-        "dump": recipe(how.reads, config),
-        "tokens": config["samples"][how.tokens] if how.tokens else None,
-        "folders": folders(one, other, runs) if how.weights else None,
+        "module": record.module,
+        "dump": recipe(record.reads, config),
+        "tokens": config["samples"][record.tokens] if record.tokens else None,
+        "folders": comparison.folders if record.weights else None,
         "reference_checkpoints": None,
     }
-    if how.weights:
-        inputs["weights"] = files(runs, WEIGHTS)
-    if how.annotations:
+    if record.weights:
+        inputs["weights"] = files(comparison.runs, WEIGHTS)
+    if record.annotations:
         inputs["annotations"] = [f"results/annotations/{name}.jsonl" for name in stimuli]
         inputs["annotators"] = [f"results/annotations/{name}.json" for name in stimuli]
-        # Its table has rows of the reference by itself.
-        of_reference = [run for run in runs if run.model == other]
-        settings["reference_checkpoints"] = checkpoints_of(of_reference, config)
-    return asked.plus(inputs, **settings)
+        # The metric's table also has rows of the reference alone.
+        runs = [run for run in comparison.runs if run.model == comparison.reference]
+        settings["reference_checkpoints"] = checkpoints_of(runs, config)
+    return comparison.request.plus(inputs, **settings)
 
 
 def cosine_padded(config: Mapping, model: str, reference: str) -> Request:
-    one, other, pairs, asked = _of_pairs(config, model, reference, PADDED)
-    runs, samples = in_pairs(pairs), config["samples"]
-    inputs = {"models": files(runs), "stimuli": list(map(rows, asked.settings["stimuli"]))}
-    padded = {"inputs": samples["padded"], "pad_to": samples["padded_length"]}
-    return asked.plus(inputs, **padded, folders=folders(one, other, runs))
+    comparison = _compare_models(config, model, reference, PADDED)
+    stimuli = comparison.request.settings["stimuli"]
+    return comparison.request.plus(
+        {"models": files(comparison.runs), "stimuli": list(map(rows, stimuli))},
+        inputs=config["samples"]["padded"],
+        pad_to=config["samples"]["padded_length"],
+        folders=comparison.folders,
+    )
 
 
 def spectra(config: Mapping, model: str, reference: str) -> Request:
     """Compare weights alone."""
-    one, other, pairs, asked = _of_pairs(config, model, reference)
-    same = {"metric": "spectra", "model": str(one), "reference": str(other)}
-    compared = [[run.folder, ref.folder, same | numbers_of(run, ref)] for run, ref in pairs]
-    return asked.plus({"weights": files(in_pairs(pairs), WEIGHTS)}, folders=compared)
+    comparison = _compare_models(config, model, reference)
+    folders = []
+    for run, reference_run in comparison.pairs:
+        labels = {
+            "metric": "spectra",
+            "model": str(comparison.model),
+            "reference": str(comparison.reference),
+            **numbers_of(run, reference_run),
+        }
+        folders.append([run.folder, reference_run.folder, labels])
+    return comparison.request.plus({"weights": files(comparison.runs, WEIGHTS)}, folders=folders)
 
 
-def _of_pairs(
-    config: Mapping, model: str, reference: str, metric: str = ""
-) -> tuple[Model, Model, list[tuple[Run, Run]], Request]:
-    """Return both models, their pairs of runs, and what every comparison asks for.
-
-    It asks for the files that say what its rows were made from and which runs failed to train; for
-    which replicate meets which, by name; for the provenance that every row carries; and for the
-    `metric`'s inputs, if it looks at some."""
-    one, other = parse_comparison(model, reference, config)
-    pairs = pair_runs(one, other, config)
+def _compare_models(config: Mapping, model: str, reference: str, metric: str = "") -> Comparison:
+    """Parse and pair two models. The request names the files with the origins of the runs and
+    with the runs that failed to train, the pairs, the provenance of every row, and the inputs of
+    `metric`, if it has some."""
+    models = parse_comparison(model, reference, config)
+    pairs = pair_runs(*models, config)
     runs = in_pairs(pairs)
-    scores = training_scores(config, one, other)
-    asked = Request(
-        {"scores": scores, "outcomes": outcomes(runs), "sources": records(runs)},
+    request = Request(
         {
-            "model": str(one),
-            "reference": str(other),
+            "scores": training_scores(config, *models),
+            "outcomes": outcomes(runs),
+            "sources": records(runs),
+        },
+        {
+            "model": model,
+            "reference": reference,
             "pairs": [[[run.name, run.init, run.seed] for run in pair] for pair in pairs],
             "trained": names_of(runs),
             "scale": config["scale"],
@@ -92,22 +126,17 @@ def _of_pairs(
         },
     )
     if metric:
-        stimuli = stimuli_of(metric, one, other, config)
-        asked = asked.plus({"descriptions": list(map(description, stimuli))}, stimuli=stimuli)
-    return one, other, pairs, asked
-
-
-def folders(model: Model, reference: Model, runs: list[Run]) -> dict[str, dict[str, str]]:
-    """Name the folders of the runs' weights, by side and run."""
-    sides = {"model": model, "reference": reference}
-    return {
-        side: {run.name: run.folder for run in runs if run.model == one}
-        for side, one in sides.items()
-    }
+        stimuli = stimuli_of(metric, *models, config)
+        descriptions = list(map(description, stimuli))
+        request = request.plus({"descriptions": descriptions}, stimuli=stimuli)
+    return Comparison(*models, pairs, request)
 
 
 def annotations(config: Mapping, stimulus: str) -> Request:
-    runs = [scored_model(config["annotators"][kind], config)[1][0] for kind in ("tags", "trees")]
+    runs = []
+    for kind in ("tags", "trees"):
+        _, replicates = scored_model(config["annotators"][kind], config)
+        runs.append(replicates[0])
     return Request(
         {"rows": rows(stimulus), "models": files(runs), "scores": files(runs, ["scores.json"])},
         {"folders": [run.folder for run in runs]},

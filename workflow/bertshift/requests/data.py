@@ -42,7 +42,8 @@ def description(stimulus: str) -> str:
 
 
 def described(name: str, stimulus: str) -> dict[str, str]:
-    """Name the file of inputs, which a script calls `name`, and the file that describes them."""
+    """Name the file of inputs, under the script's name for it, and the file that describes
+    them."""
     return {name: rows(stimulus), "description": description(stimulus)}
 
 
@@ -52,19 +53,20 @@ def world(config: Mapping) -> Request:
 
 def dataset(config: Mapping, dataset: str) -> Request:
     data, source = config["data"], config["data"]["source"]
+    mirrors = {"world": WORLD, "mirror": data.get("mirror"), "hub": None}
     settings = {
         "name": dataset,
         "spec": config["datasets"][dataset],
         "source": source,
-        "mirror": {"world": WORLD, "mirror": data.get("mirror"), "hub": None}[source],
+        "mirror": mirrors[source],
         "cache": data["cache"] if source == "hub" else None,
     }
     return Request({"files": mirror_files(dataset, config)}, settings)
 
 
 def mirror_of(config: Mapping) -> Path:
-    """Return the folder of the user's own data. Raise UserError where data come from it and it is
-    no folder."""
+    """Return the folder of the user's own data. Raise UserError where data come from it and it
+    does not exist."""
     data = config["data"]
     folder = Path(data.get("mirror") or "")
     if data["source"] == "mirror" and not folder.is_dir():
@@ -75,8 +77,8 @@ def mirror_of(config: Mapping) -> Path:
 
 
 def mirror_files(name: str, config: Mapping) -> list[str]:
-    """List one file a split: the first candidate in the generated world, the first that exists in
-    a user's mirror."""
+    """List one file a split: the first candidate in the generated world, the first existing one in
+    a user's mirror; none for data of the hub."""
     spec, data = config["datasets"].get(name), config["data"]
     if spec is None:
         raise UserError(
@@ -89,10 +91,7 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
                 " set data.source to mirror."
             )
         return []
-    splits, instead = (
-        spec.get("mirror", {}),
-        ", or set data.source to hub" if "hub" in spec else "",
-    )
+    splits = spec.get("mirror", {})
     if data["source"] == "world":
         files = [candidates[0] for candidates in splits.values()]
         if not files or not set(files) <= set(FILES):
@@ -101,22 +100,26 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
                 " small)."
             )
         return [f"{WORLD}/{file}" for file in files]
+    alternative = ", or set data.source to hub" if "hub" in spec else ""
     if not splits:
         raise UserError(
             f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror"
-            f" hold its splits{instead}."
+            f" hold its splits{alternative}."
         )
     root = mirror_of(config)
-    found = {
-        split: [root / file for file in files if (root / file).is_file()]
-        for split, files in splits.items()
-    }
-    if missing := [split for split, files in found.items() if not files]:
-        files = "; none of ".join(
-            f"{', '.join(splits[split])} ({split} split of '{name}')" for split in missing
+    files, missing = [], []
+    for split, candidates in splits.items():
+        existing = [root / file for file in candidates if (root / file).is_file()]
+        if existing:
+            files.append(str(existing[0]))
+        else:
+            missing.append(f"{', '.join(candidates)} ({split} split of '{name}')")
+    if missing:
+        raise UserError(
+            f"data.mirror: {root} has none of {'; none of '.join(missing)}; put the file"
+            f" there{alternative}."
         )
-        raise UserError(f"data.mirror: {root} has none of {files}; put the file there{instead}.")
-    return [str(files[0]) for files in found.values()]
+    return files
 
 
 def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:
@@ -126,11 +129,11 @@ def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> 
     `own` becomes the task last fine-tuned on; for two models of two tasks, both (`rte+mnli`, Hao
     et al. 2020, section 4.2); for two pretrained checkpoints, the first text stimulus.
     """
-    tasks = sorted({each.task for each in (model, reference) if each.task})
-    own = "+".join(tasks) or next(iter(config["stimuli"]))
+    tasks = {model.task, reference.task} - {None}
+    own_inputs = "+".join(sorted(tasks)) if tasks else next(iter(config["stimuli"]))
     analysis = config["analyses"].get(metric, {"stimuli": ["own"]})
     names = analysis.get("per_model", {}).get(str(model), analysis["stimuli"])
-    return list(dict.fromkeys(own if name == "own" else name for name in names))
+    return unique(own_inputs if name == "own" else name for name in names)
 
 
 def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
@@ -141,23 +144,29 @@ def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
     """
     if stimulus in config["stimuli"]:
         entry = config["stimuli"][stimulus]
-        text = (entry["dataset"], entry["split"])
-        return [text, *(sources_of(entry["like"], config) if "like" in entry else [])]
-    parts = stimulus.split("+")
-    for part in parts:
-        if part not in config["tasks"]:
-            known = ", ".join([*config["stimuli"], *config["tasks"]])
+        sources = [(entry["dataset"], entry["split"])]
+        if "like" in entry:
+            sources += sources_of(entry["like"], config)
+        return sources
+    tasks = stimulus.split("+")
+    for task in tasks:
+        if task not in config["tasks"]:
+            names = ", ".join([*config["stimuli"], *config["tasks"]])
             raise UserError(
-                f"stimuli '{stimulus}': '{part}' is neither a stimulus nor a task; write one of"
-                f" {known}."
+                f"stimuli '{stimulus}': '{task}' is neither a stimulus nor a task; write one of"
+                f" {names}."
             )
-    return [(config["tasks"][part]["dataset"], "dev") for part in parts]
+    return [(config["tasks"][task]["dataset"], "dev") for task in tasks]
 
 
 def stimuli(config: Mapping, stimulus: str) -> Request:
     form = config["stimuli"].get(stimulus, {}).get("form", "inputs")
-    text = form in ["sentences", "consecutive_pairs"]
-    size = "text" if text else "combined" if "+" in stimulus else "task"
+    if form in ["sentences", "consecutive_pairs"]:
+        size = "text"
+    elif "+" in stimulus:
+        size = "combined"
+    else:
+        size = "task"
     sources = sources_of(stimulus, config)
     names = unique(name for name, _ in sources)
     return Request(

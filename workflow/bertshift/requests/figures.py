@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from bertshift.errors import UserError
@@ -13,9 +14,10 @@ from bertshift.requests import Request
 from bertshift.requests.activations import EXAMPLES, after_and_before
 from bertshift.requests.runs import unique
 
-# As seen from the folder that is worked in: a clone that is moved with its results stays finished.
+# Relative to the working folder, so that a clone that is moved with its results stays finished.
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
 PUBLISHED = str(LIBRARY / "papers/{paper}/published.yaml")
+# Tables with leave-one-block-out values.
 MEASURED = {
     *(name for name, metric in METRICS.items() if metric.reads != "weights"),
     "edge_probes",
@@ -33,55 +35,62 @@ MEASURED = {
     "relation_heads",
 }
 # Tables that the page's view of two models reads.
-OF_PAIRS = {name for name, metric in METRICS.items() if metric.shown} | {
+OF_PAIRS = {
+    *(name for name, metric in METRICS.items() if metric.shown),
     "scores",
     "edge_probes",
     "structural_probes",
 }
 # Tables of single heads' attention, or of what single heads do.
-BY_HEAD = {name for name, metric in METRICS.items() if metric.by_heads} | {"ablation", "patterns"}
+BY_HEAD = {
+    *(name for name, metric in METRICS.items() if metric.by_heads),
+    "ablation",
+    "patterns",
+}
 
 
 def measured(tables: Iterable[str]) -> list[str]:
-    """Select the tables whose values are also known without each block of inputs."""
-    scores = (table for table in tables if not table.endswith(".losses.tsv"))
-    return [
-        table for table in scores if table.removeprefix("results/").rpartition("/")[0] in MEASURED
-    ]
+    """Select the tables with leave-one-block-out values."""
+    selected = []
+    for table in tables:
+        folder, _, _ = table.removeprefix("results/").rpartition("/")
+        if folder in MEASURED and not table.endswith(".losses.tsv"):
+            selected.append(table)
+    return selected
 
 
-def _read(tables: Iterable[str]) -> dict[str, list[str]]:
-    """Name the tables, and the files of blocks that stand beside them."""
-    tables = list(tables)
+def _name_tables(tables: list[str]) -> dict[str, list[str]]:
+    """Name the tables, and their files of leave-one-block-out values."""
     return {"tables": tables, "blocks": list(map(blocks_beside, measured(tables)))}
 
 
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
     """List, as `<paper>/<item>`, the figures that the configuration has models for; null leaves a
     figure out."""
-    papers, wanted = list(papers), config["figures"]
-    names = (name.split("/") for name in FIGURES)
-    return [
-        f"{paper}/{item}"
-        for paper, item in names
-        if paper in papers and wanted.get(paper, {}).get(item)
-    ]
+    papers = list(papers)
+    names = []
+    for name in FIGURES:
+        paper, item = name.split("/")
+        if paper in papers and config["figures"].get(paper, {}).get(item):
+            names.append(name)
+    return names
 
 
 def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
     """Collect the metrics of two models whose tables these figures read."""
-    folders = (table.split("/")[1] for name in figures for table in needs(name, config))
-    return METRICS.keys() & set(folders)
+    folders = {table.split("/")[1] for name in figures for table in needs(name, config)}
+    return METRICS.keys() & folders
 
 
 def _check_drawn(config: Mapping, paper: str, item: str) -> None:
     """Raise UserError for a figure that the configuration leaves out, or that no paper has."""
-    if config["figures"].get(paper, {}).get(item):
+    figures = config["figures"].get(paper, {})
+    if figures.get(item):
         return
     if item not in PAPERS[paper].FIGURES:
         near = ", ".join(nearest_figures(paper, item))
         raise UserError(f"results/figures/{paper}: there is no {item}; write {near} instead.")
-    state = "null" if item in config["figures"].get(paper, {}) else "missing"
+    state = "null" if item in figures else "missing"
     raise UserError(
         f"figures.{paper}.{item} is {state}; write there which models it shows, e.g. '{{models:"
         " [mnli, squad], reference: base}'."
@@ -95,21 +104,23 @@ def figure_files(names: Iterable[str], ending: str) -> list[str]:
 def figure(config: Mapping, paper: str, item: str) -> Request:
     _check_drawn(config, paper, item)
     name = f"{paper}/{item}"
-    return Request({**_read(needs(name, config)), "published": PUBLISHED.format(paper=paper)})
+    return Request(
+        {**_name_tables(needs(name, config)), "published": PUBLISHED.format(paper=paper)}
+    )
 
 
 def claims(config: Mapping, paper: str) -> Request:
     """Ask for a paper's claims, decided on the tables of its figures."""
-    tables = {name: needs(name, config) for name in figures_of([paper], config)}
-    read = unique(table for some in tables.values() for table in some)
+    figure_tables = {name: needs(name, config) for name in figures_of([paper], config)}
+    tables = unique(chain.from_iterable(figure_tables.values()))
     return Request(
-        {**_read(read), "published": PUBLISHED.format(paper=paper)},
-        {"tables": tables},
+        {**_name_tables(tables), "published": PUBLISHED.format(paper=paper)},
+        {"tables": figure_tables},
     )
 
 
 def gallery(config: Mapping, paper: str | None = None) -> Request:
-    """Ask for the page of all papers, or of one, which needs no other paper's runs.
+    """Ask for the page of all papers, or of one paper, which needs no other paper's runs.
     The settings have an entry for each figure, in the page's order."""
     papers = [paper] if paper else list(PAPERS)
     names = figures_of(papers, config)
@@ -118,9 +129,10 @@ def gallery(config: Mapping, paper: str | None = None) -> Request:
         for name in names
     ]
     tables = unique(table for entry in entries for table in entry["tables"])
+    pair_tables = [table for table in tables if table.split("/")[1] in OF_PAIRS]
     return Request(
         {
-            **_read(table for table in tables if table.split("/")[1] in OF_PAIRS),
+            **_name_tables(pair_tables),
             "figures": figure_files(names, "tsv"),
             "images": figure_files(names, "png"),
             "captions": figure_files(names, "txt"),
@@ -137,24 +149,30 @@ def models_of(config: Mapping, name: str) -> list[str]:
     """List the models that figure `<paper>/<item>` names, and those that they are compared
     with."""
     paper, item = name.split("/")
-    wanted = config["figures"][paper][item]
-    pairs = (model for pair in wanted.get("pairs", []) for model in pair)
-    reference = [wanted["reference"]] if "reference" in wanted else []
-    return unique([*wanted["models"], *pairs, *wanted.get("probed", []), *reference])
+    settings = config["figures"][paper][item]
+    models = [*settings["models"]]
+    models += chain.from_iterable(settings.get("pairs", []))
+    models += settings.get("probed", [])
+    if "reference" in settings:
+        models.append(settings["reference"])
+    return unique(models)
 
 
 def examples_of(config: Mapping, names: Iterable[str]) -> list[str]:
     """List the models of those figures (`names`, `<paper>/<item>`, all in the configuration) that
     show heads, each once. Models that `examples` refuses are left out. The list is empty where
     samples.examples is 0."""
-    shown = []
-    for name in names if config["samples"]["examples"] else []:
-        if BY_HEAD & {table.split("/")[1] for table in needs(name, config)}:
+    if not config["samples"]["examples"]:
+        return []
+    candidates = []
+    for name in names:
+        folders = {table.split("/")[1] for table in needs(name, config)}
+        if folders & BY_HEAD:
             paper, item = name.split("/")
-            shown += config["figures"][paper][item]["models"]
-    kept = []
-    for model in unique(shown):
+            candidates += config["figures"][paper][item]["models"]
+    models = []
+    for model in unique(candidates):
         with suppress(UserError):
             after_and_before(config, model)
-            kept.append(model)
-    return kept
+            models.append(model)
+    return models

@@ -1,5 +1,5 @@
-"""Fine-tuning, and the tables made of what it leaves: scores, losses, gains, step sizes; and what
-a frozen encoder gives."""
+"""Fine-tuning, and the tables of its results: scores, losses, gains, step sizes; and the scores of
+a frozen encoder."""
 
 from collections.abc import Mapping
 
@@ -40,8 +40,8 @@ def finetune(config: Mapping, model: str, init: str, seed: str) -> Request:
 def snapshots(config: Mapping, stem: str, checkpoint: str, init: str, seed: str) -> Request:
     """Ask for snapshots of the run of model `<stem><checkpoint>`; settings["shares"]: percent of
     its steps, in ascending order."""
-    asked = finetune(config, stem + checkpoint, init, seed)
-    return asked.plus(shares=sorted(config["snapshots"]))
+    training = finetune(config, stem + checkpoint, init, seed)
+    return training.plus(shares=sorted(config["snapshots"]))
 
 
 def settings_of_run(run: Run, config: Mapping) -> dict:
@@ -99,28 +99,29 @@ def steps(config: Mapping, model: str) -> Request:
 def gains(config: Mapping, model: str, reference: str) -> Request:
     """Ask for the predictions of two models of one task, to be tested against each other example
     by example."""
-    one, other = parse_model(model, config), parse_model(reference, config)
-    kind = config["tasks"].get(one.task, {}).get("kind")
-    if one.task != other.task or kind not in ["classification", "regression", "spans"]:
+    first, second = parse_model(model, config), parse_model(reference, config)
+    kind = config["tasks"].get(first.task, {}).get("kind")
+    if first.task != second.task or kind not in ["classification", "regression", "spans"]:
         raise UserError(
-            f"results/gains/{one}_vs_{other}.tsv: only two models of one task that classifies,"
-            " rates or answers can be tested on its examples; write e.g. 'wnli+rte_vs_rte'."
+            f"results/gains/{model}_vs_{reference}.tsv: only two models of one task that"
+            " classifies, rates or answers can be tested on its examples; write e.g."
+            " 'wnli+rte_vs_rte'."
         )
-    check_trained(one)
-    check_trained(other)
-    pairs = pair_runs(one, other, config)
-    both = [run for pair in pairs for run in pair]
+    check_trained(first)
+    check_trained(second)
+    pairs = pair_runs(first, second, config)
+    runs = [run for pair in pairs for run in pair]
     return Request(
         {
-            "scores": files(both, ["scores.json"]),
-            "predictions": files(both, ["predictions.tsv"]),
-            "sidecar": task_data(one, config)["sidecar"],
-            "trainings": training_scores(config, one, other),
-            "sources": records(runs_of(one, config)),
+            "scores": files(runs, ["scores.json"]),
+            "predictions": files(runs, ["predictions.tsv"]),
+            "sidecar": task_data(first, config)["sidecar"],
+            "trainings": training_scores(config, first, second),
+            "sources": records(runs_of(first, config)),
         },
-        provenance(one, config)
-        | {
-            "reference": str(other),
+        {
+            **provenance(first, config),
+            "reference": reference,
             "pairs": [[[run.init, run.seed] for run in pair] for pair in pairs],
         },
     )
@@ -134,22 +135,21 @@ def frozen(config: Mapping, model: str) -> Request:
             f"results/frozen/{model}.tsv: an encoder is taken as it is, without variants; write"
             f" '{plain}'."
         )
-    starts = unique(run.parent for run in runs_of(model, config))
+    runs = unique(run.parent for run in runs_of(model, config))
     heads = range(1, config["frozen"]["heads"] + 1)
-    seeds = {start: [finetune_seed(model, start.init, head) for head in heads] for start in starts}
-    task, most = task_settings(model, config)["task"], config["frozen"]["max_train"]
+    starts = {}
+    for run in runs:
+        seeds = [finetune_seed(model, run.init, head) for head in heads]
+        starts[run.folder] = {"init": run.init, "seed": run.seed, "heads": seeds}
     return Request(
-        {"starts": files(starts), **task_data(model, config)},
+        {"starts": files(runs), **task_data(model, config)},
         {
             **provenance(model, config),
-            "checkpoints": checkpoints_of(starts, config),
+            "checkpoints": checkpoints_of(runs, config),
             "model": str(model.parent),
             "child": str(model),
-            "task": task,
-            "max_train": most,
-            "starts": {
-                start.folder: {"init": start.init, "seed": start.seed, "heads": seeds[start]}
-                for start in starts
-            },
+            "task": task_settings(model, config)["task"],
+            "max_train": config["frozen"]["max_train"],
+            "starts": starts,
         },
     )

@@ -15,24 +15,22 @@ STIMULI = "wiki"  # the text that RSA compares models on
 
 def forgetting(config: Mapping, model: str) -> Request:
     """Ask for what a model forgot. Raise UserError for a model that was not fine-tuned from a
-    checkpoint, and, as far as files that are there tell, for a checkpoint without a head."""
-    one = parse_model(model, config)
-    if not one.tasks or one.variant("random"):
+    checkpoint, and for a checkpoint without a head, if its files are there already."""
+    parsed = parse_model(model, config)
+    if not parsed.tasks or parsed.variant("random"):
         raise UserError(
             f"results/forgetting/{model}.tsv: '{model}' was not fine-tuned from a checkpoint, so"
             " there is nothing that it can have forgotten; name a task's model."
         )
-    runs = runs_of(one, config)
-    checkpoints = unique(run.checkpoint for run in runs)
-    if folder := headless(one, config):
+    if folder := headless(parsed, config):
         raise UserError(no_head(folder))
-    corpus = config["bases"][one.base].get("pretrain", {}).get("corpus")
-    read = {"models": files([*runs, *checkpoints])} | described("stimuli", STIMULI)
+    pairs = [(run, run.checkpoint) for run in runs_of(parsed, config)]
+    runs = unique([run for run, _ in pairs] + [checkpoint for _, checkpoint in pairs])
+    inputs = {"models": files(runs), **described("stimuli", STIMULI)}
+    corpus = config["bases"][parsed.base].get("pretrain", {}).get("corpus")
     if corpus:
-        read["corpus"] = config["corpora"][corpus]
-    compared = pairwise_inputs(
-        checkpoints[0].model, one, [(run, run.checkpoint) for run in runs], config
-    )
-    return compared.plus(
-        read, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"]
+        inputs["corpus"] = config["corpora"][corpus]
+    checkpoint = pairs[0][1].model
+    return pairwise_inputs(checkpoint, parsed, pairs, config).plus(
+        inputs, corpus=corpus, stimuli=STIMULI, max_length=config["samples"]["max_length"]
     )

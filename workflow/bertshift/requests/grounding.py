@@ -1,6 +1,7 @@
-"""Which runs of a task are compared in distance and in behaviour: `results/grounding/<plain
+"""The runs of a task that are compared in distance and in behaviour: `results/grounding/<plain
 model>.tsv`."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
@@ -19,14 +20,16 @@ from bertshift.requests.runs import (
     training_scores,
     unique,
 )
+from bertshift.requests.shapes import layers_of
 
-FEWEST = 3  # runs, as of rows.grounding, whose libraries take too long to import here
+FEWEST = 3  # runs; equal to rows.grounding's, whose libraries take too long to import here
 
 
 def grounding(config: Mapping, model: str) -> Request:
     """Ask for a comparison of every two runs of one pretraining run, of all models in `group`."""
     plain, models = group(model, config)
-    runs, samples, stimulus = _runs(plain, models, config), config["samples"], plain.task
+    runs = _runs_of_group(plain, models, config)
+    samples, stimulus = config["samples"], plain.task
     return Request(
         {
             "models": files(runs),
@@ -53,8 +56,8 @@ def grounding(config: Mapping, model: str) -> Request:
 
 
 def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
-    """Return the plain model of a task and checkpoint, and a list: this model and the others of
-    both in `grounded`.
+    """Return the plain model of a task and checkpoint, and a list: this model and those of the
+    same task and checkpoint in `grounded`.
 
     Raise UserError for a model that is not plain, or whose task has no output that can be compared
     example by example.
@@ -66,25 +69,28 @@ def group(name: str, config: Mapping) -> tuple[Model, list[Model]]:
             f"results/grounding/{model}.tsv: a table has all models of a task and is named by the"
             f" plain one; write '{plain}', and list '{model}' under 'grounded'."
         )
-    others = [parse_model(each, config) for each in config["grounded"]]
-    same = [each for each in others if (each.task, each.base) == (plain.task, plain.base)]
-    for each in same:
-        check_trained(each)
-    return plain, unique([plain, *same])
+    models = [plain]
+    for grounded in config["grounded"]:
+        parsed = parse_model(grounded, config)
+        if parsed.task == plain.task and parsed.base == plain.base:
+            check_trained(parsed)
+            models.append(parsed)
+    return plain, unique(models)
 
 
-def _runs(plain: Model, models: list[Model], config: Mapping) -> list[Run]:
+def _runs_of_group(plain: Model, models: list[Model], config: Mapping) -> list[Run]:
+    """List the runs of all models, by pretraining run. Raise UserError if they are too few, or if
+    a model has no layer."""
     runs = [run for model in models for run in runs_of(model, config)]
-    inits = [run.init for run in runs]
-    most = max(map(inits.count, inits))
+    runs_by_init = Counter(run.init for run in runs)
+    most = max(runs_by_init.values())
     if most < FEWEST:
         raise UserError(
             f"results/grounding/{plain}.tsv: a rank correlation over pairs needs {FEWEST} runs of"
             f" one pretraining run, and {', '.join(map(str, models))} has {most}; list more models"
             f" of {plain.task} under 'grounded', or raise bases.{plain.base}.seeds."
         )
-    if empty := [
-        str(model) for model in models if (kept := model.variant("keep")) and kept["layers"] == "0"
-    ]:
-        raise UserError(f"grounded: '{empty[0]}' has no layer to compare; keep one or more.")
+    for model in models:
+        if layers_of(model, config) == 0:
+            raise UserError(f"grounded: '{model}' has no layer to compare; keep one or more.")
     return sorted(runs, key=lambda run: (run.init, models.index(run.model), run.seed))

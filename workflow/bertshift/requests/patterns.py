@@ -10,38 +10,37 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
 from bertshift.requests.runs import by_folder, files, model_of_task, provenance, table_inputs
+from bertshift.requests.shapes import layers_of
 
 
 def labelled_models(config: Mapping) -> list[Model]:
     """List the models whose maps are labelled: those of Kovaleva et al. 2019, Figure 2."""
-    names = (config["figures"].get("kovaleva2019", {}).get("figure2") or {}).get("models")
-    if not names:
+    figure = config["figures"].get("kovaleva2019", {}).get("figure2")
+    if not figure or not figure.get("models"):
         raise UserError(
             "results/patterns: maps to be labelled come from the models of"
             " figures.kovaleva2019.figure2, which lists none."
         )
-    models = [parse_model(name, config) for name in names]
-    if plain := [str(model) for model in models if not model.tasks]:
-        raise UserError(
-            f"figures.kovaleva2019.figure2: {plain[0]} is not fine-tuned and has no inputs of its"
-            " own; name a task's model."
-        )
+    models = [parse_model(name, config) for name in figure["models"]]
+    for model in models:
+        if not model.tasks:
+            raise UserError(
+                f"figures.kovaleva2019.figure2: {model} is not fine-tuned and has no inputs of its"
+                " own; name a task's model."
+            )
     return models
 
 
 def pattern_sheet(config: Mapping) -> Request:
-    def one(model: Model) -> dict:
-        shape, kept = shape_of(config["bases"][model.base]), model.variant("keep")
-        layers = int(kept["layers"]) if kept else shape["layers"]
-        runs = by_folder(runs_of(model, config))
-        return {
-            **provenance(model, config),
-            "layers": layers,
-            "heads": shape["heads"],
-            "runs": runs,
-        }
-
     models = labelled_models(config)
+    entries = {}
+    for model in models:
+        entries[str(model)] = {
+            **provenance(model, config),
+            "layers": layers_of(model, config),
+            "heads": shape_of(config["bases"][model.base])["heads"],
+            "runs": by_folder(runs_of(model, config)),
+        }
     return Request(
         {
             "models": files(run for model in models for run in runs_of(model, config)),
@@ -49,7 +48,7 @@ def pattern_sheet(config: Mapping) -> Request:
             "descriptions": [description(model.task) for model in models],
         },
         {
-            "models": {str(model): one(model) for model in models},
+            "models": entries,
             "maps": config["patterns"]["maps"],
             "max_length": config["samples"]["max_length"],
             "scale": config["scale"],
@@ -58,7 +57,7 @@ def pattern_sheet(config: Mapping) -> Request:
 
 
 def pattern_classifier(config: Mapping) -> Request:
-    path, how = config["patterns"]["labels"], config["patterns"]["classifier"]
+    path = config["patterns"]["labels"]
     if path and not Path(path).is_file():
         raise UserError(
             f"patterns.labels: {path} does not exist; copy results/patterns/sheet/maps.tsv there"
@@ -66,17 +65,20 @@ def pattern_classifier(config: Mapping) -> Request:
         )
     return Request(
         {"sheet": "results/patterns/sheet", "labels": [path] if path else []},
-        how,
+        config["patterns"]["classifier"],
     )
 
 
 def patterns(config: Mapping, model: str) -> Request:
     model, runs = model_of_task(model, config)
-    read = {"models": files(runs)} | described("stimuli", model.task)
-    read["classifier"] = "results/patterns/classifier/classifier.safetensors"
-    read["predictions"] = "results/patterns/classifier/predictions.tsv"
+    inputs = {
+        "models": files(runs),
+        **described("stimuli", model.task),
+        "classifier": "results/patterns/classifier/classifier.safetensors",
+        "predictions": "results/patterns/classifier/predictions.tsv",
+    }
     return table_inputs(model, config).plus(
-        read,
+        inputs,
         task=model.task,
         runs=by_folder(runs),
         max_examples=config["patterns"]["max_examples"],

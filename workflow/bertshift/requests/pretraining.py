@@ -1,5 +1,5 @@
-"""Vocabularies, pretraining, checkpoints that were pretrained elsewhere, and models that nothing
-trains."""
+"""Vocabularies, pretraining, checkpoints that were pretrained elsewhere, and models that are made
+without training."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,19 +28,16 @@ def with_known_commits(config: dict) -> dict:
     """Restore each checkpoint's entry as it was when its folder was made, if it still means the
     same commit."""
     for name in pretrained_elsewhere(config):
-        entries = config["bases"][name]["checkpoints"]
-        entries[:] = [
-            as_asked_before(entry, CHECKPOINT.format(base=name, init=init))
-            for init, entry in enumerate(entries, 1)
-        ]
+        checkpoints = config["bases"][name]["checkpoints"]
+        for index, entry in enumerate(checkpoints):
+            folder = CHECKPOINT.format(base=name, init=index + 1)
+            checkpoints[index] = as_asked_before(entry, folder)
     return config
 
 
 def vocabulary_files(name: str) -> list[str]:
-    return [
-        f"results/vocabularies/{name}/{file}"
-        for file in ("tokenizer.json", "tokenizer_config.json")
-    ]
+    folder = f"results/vocabularies/{name}"
+    return [f"{folder}/tokenizer.json", f"{folder}/tokenizer_config.json"]
 
 
 def vocabulary(config: Mapping, vocabulary: str) -> Request:
@@ -48,36 +45,37 @@ def vocabulary(config: Mapping, vocabulary: str) -> Request:
         raise UserError(
             f"no vocabulary '{vocabulary}'; known: {', '.join(config['vocabularies'])}."
         )
-    how = config["vocabularies"][vocabulary]
-    if "special" in how and how["kind"] == "wordpiece":
+    entry = config["vocabularies"][vocabulary]
+    if "special" in entry and entry["kind"] == "wordpiece":
         raise UserError(
             f"vocabularies.{vocabulary}.special: word pieces have BERT's special tokens; write"
             " kind: byte_bpe, or leave it out."
         )
-    return Request({"corpus": config["corpora"][how["corpus"]]}, {"how": how})
+    return Request({"corpus": config["corpora"][entry["corpus"]]}, {"how": entry})
 
 
 def pretrain(config: Mapping, base: str, init: str) -> Request:
-    how = config["bases"][base]["pretrain"]
-    _check_vocabulary(base, how, config["vocabularies"][how["vocabulary"]])
+    pretraining = config["bases"][base]["pretrain"]
+    name = pretraining["vocabulary"]
+    _check_vocabulary(base, pretraining["family"], name, config["vocabularies"][name])
     return Request(
         {
-            "corpus": config["corpora"][how["corpus"]],
-            "tokenizer": vocabulary_files(how["vocabulary"]),
+            "corpus": config["corpora"][pretraining["corpus"]],
+            "tokenizer": vocabulary_files(name),
         },
         {
-            "how": {key: value for key, value in how.items() if key != "runs"},
+            "how": {key: value for key, value in pretraining.items() if key != "runs"},
             "seed": seed_from("pretrain", base, init),
         },
     )
 
 
-def _check_vocabulary(base: str, how: Mapping, vocabulary: Mapping) -> None:
+def _check_vocabulary(base: str, family: str, name: str, vocabulary: Mapping) -> None:
     """Raise UserError for a family that cannot read texts as the vocabulary cuts them."""
-    family, name, kind = how["family"], how["vocabulary"], vocabulary["kind"]
+    kind = vocabulary["kind"]
     if family == "bert" and kind != "wordpiece":
         fitting = "kind wordpiece"
-    elif family == "mpnet" and kind != "byte_bpe":  # whose padding has number 1
+    elif family == "mpnet" and kind != "byte_bpe":  # MPNet's padding has number 1
         fitting = "kind byte_bpe"
     elif not FAMILIES[family].causal and vocabulary.get("special", "roberta") != "roberta":
         fitting = "kind wordpiece, or byte_bpe with special: roberta"
@@ -97,21 +95,21 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
             f"bases.{base}.checkpoints lists {len(sources)} run(s); there is no init{init}."
         )
     shape = {key: entry[key] for key in ("layers", "heads")}
-    # Another label is no other checkpoint.
-    source = {key: value for key, value in sources[int(init) - 1].items() if key != "label"}
-    files = []
+    source = dict(sources[int(init) - 1])
+    source.pop("label", None)  # another label does not make another checkpoint
+    weights = []
     if "path" in source:
         folder = Path(source["path"]).expanduser()
         if not folder.is_dir():
             raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
         published.check(folder, shape)
-        files = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
+        weights = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
     return Request(
         settings={
             "source": source,
             "shape": shape,
             "cache": config["data"]["cache"],
-            "contents": contents(files),
+            "contents": contents(weights),
         },
     )
 
@@ -128,9 +126,14 @@ def noise(config: Mapping, model: str, init: str, seed: str) -> Request:
     """Ask for a run's parent with noise. Noise of any size has the same draws, so no seed depends
     on `times`."""
     run = run_named(config, model, init, seed)
-    changed = run.imitated
-    draw = seed_from("noise", str(changed.model), changed.init, changed.seed, run.draw)
+    imitated = run.imitated
+    times = int(run.model.variant("noise")["times"] or 1)
     return Request(
-        {"start": files([run.parent]), "changed": files([changed], WEIGHTS)},
-        {"seed": draw, "times": int(run.model.variant("noise")["times"] or 1)},
+        {"start": files([run.parent]), "changed": files([imitated], WEIGHTS)},
+        {
+            "seed": seed_from(
+                "noise", str(imitated.model), imitated.init, imitated.seed, run.draw
+            ),
+            "times": times,
+        },
     )

@@ -4,30 +4,31 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import parse_comparison, parse_model
-from bertshift.replicates import pair_runs, runs_of
+from bertshift.naming import Model, parse_comparison, parse_model
+from bertshift.replicates import pair_runs, runs_of, seeds_of
 from bertshift.requests import Request
 from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
 from bertshift.requests.runs import files, replicates_of, table_inputs, unique
 from demo_world.files import FILES
 
-# The fewest probes of a pretrained model: their noise is in every difference to it.
+# The minimum of probes of a pretrained model: their noise enters every difference from it.
 PARENT_SEEDS = 3
 EDGES = "results/edges/{task}"
 CORPORA = "results/corpora"
 
 
-def place(address: str) -> str:
-    """Say where below CORPORA a download lies: its address without the scheme."""
-    return address.partition("://")[2]
+def download_path(url: str) -> str:
+    """Return the path of a download below CORPORA: its URL without the scheme."""
+    return url.partition("://")[2]
 
 
 def downloads(config: Mapping) -> dict[str, dict]:
-    """Collect the downloads of the catalogue's entries, by their places."""
-    each = [
-        one for spec in config["edge_sets"].values() for one in spec.get("download", {}).values()
-    ]
-    return {place(one["url"]): one for one in [*each, config["relations"]["download"]]}
+    """Collect the downloads of the catalogue's entries, by their paths below CORPORA."""
+    entries = []
+    for spec in config["edge_sets"].values():
+        entries += spec.get("download", {}).values()
+    entries.append(config["relations"]["download"])
+    return {download_path(entry["url"]): entry for entry in entries}
 
 
 def corpus(config: Mapping, path: str) -> Request:
@@ -43,20 +44,21 @@ def generated(name: str, config: Mapping) -> bool:
 
 
 def check_generated(config: Mapping) -> None:
-    """Raise UserError for edge sets that the generated world does not have, of all edge tasks at
-    once."""
-    absent = {
+    """Raise one UserError for all edge tasks whose edge sets the generated world does not have."""
+    edge_sets = config["edge_sets"]
+    missing = {
         task: name for task, name in config["edge_tasks"].items() if not generated(name, config)
     }
-    if absent:
-        tasks = [config["edge_sets"][name]["task"] for name in absent.values()]
-        sets = config["edge_sets"].items()
-        instead = [
-            name for name, spec in sets if generated(name, config) and spec["task"] in tasks
+    if missing:
+        tasks = {edge_sets[name]["task"] for name in missing.values()}
+        alternatives = [
+            name
+            for name, spec in edge_sets.items()
+            if spec["task"] in tasks and generated(name, config)
         ]
         raise UserError(
-            f"edge_tasks.{', '.join(absent)}: the generated world has no"
-            f" {', '.join(unique(absent.values()))}; write {', '.join(instead)}, or set"
+            f"edge_tasks.{', '.join(missing)}: the generated world has no"
+            f" {', '.join(unique(missing.values()))}; write {', '.join(alternatives)}, or set"
             " data.source to mirror or hub (scale: small)."
         )
 
@@ -64,41 +66,44 @@ def check_generated(config: Mapping) -> None:
 def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
     """Locate a task's corpus: (origin, folder, files in it).
     Snakemake makes the world's files, a mirror has the others, or they are downloaded."""
-    spec, data = edge_set(task, config), config["data"]
-    if data["source"] == "world":
+    spec, source = edge_set(task, config), config["data"]["source"]
+    if source == "world":
         check_generated(config)
         return "world", WORLD, spec["files"]
     mirror = mirror_of(config)
-    offered = {part: place(each["url"]) for part, each in spec.get("download", {}).items()}
-    # A mirror may hold downloads too, where they lie below results/corpora.
-    for found in filter(None, [spec["files"], offered]):
-        if all((mirror / file).exists() for file in found.values()):
-            return "mirror", str(mirror), found
-    if data["source"] == "hub" and offered:
-        return "hub", CORPORA, offered
+    downloaded = {
+        part: download_path(entry["url"]) for part, entry in spec.get("download", {}).items()
+    }
+    # A mirror may hold downloads too, under the paths that they have below results/corpora.
+    for parts in (spec["files"], downloaded):
+        if parts and all((mirror / file).exists() for file in parts.values()):
+            return "mirror", str(mirror), parts
+    if source == "hub" and downloaded:
+        return "hub", CORPORA, downloaded
     name = config["edge_tasks"][task]
     if generated(name, config):
         raise UserError(
             f"edge_tasks.{task}: only the generated world has {name}; write a corpus of "
             "config/edges.yaml, or set data.source to world."
         )
-    missing = [mirror / file for file in spec["files"].values() if not (mirror / file).exists()]
-    put = f"fetch it from {spec['url']} and put it" if "url" in spec else "put it"
+    paths = [mirror / file for file in spec["files"].values()]
+    missing = [str(path) for path in paths if not path.exists()]
+    advice = f"fetch it from {spec['url']} and put it" if "url" in spec else "put it"
     raise UserError(
-        f"edge_tasks.{task}: {name} needs {', '.join(map(str, missing))}; {put} there, or set "
+        f"edge_tasks.{task}: {name} needs {', '.join(missing)}; {advice} there, or set "
         "data.mirror to the folder that holds it."
     )
 
 
 def edges(config: Mapping, task: str) -> Request:
     origin, root, parts = edge_corpus(task, config)
-    spec = {key: value for key, value in edge_set(task, config).items() if key != "download"}
-    found = [str(Path(root) / file) for file in parts.values()]
+    spec = {**edge_set(task, config), "files": parts}
+    spec.pop("download", None)
     return Request(
-        {"files": found},
+        {"files": [str(Path(root) / file) for file in parts.values()]},
         {
             "name": config["edge_tasks"][task],
-            "spec": {**spec, "files": parts},
+            "spec": spec,
             "root": root,
             "origin": origin,
         },
@@ -111,7 +116,7 @@ def edge_tasks(config: Mapping) -> dict[str, str]:
 
 
 def edge_sidecars(config: Mapping) -> list[str]:
-    """Name the sidecar of each edge task: where it is, the three splits are whole."""
+    """Name the sidecar of each edge task, which is written after the three splits."""
     return [f"{folder}/edges.json" for folder in edge_tasks(config).values()]
 
 
@@ -130,22 +135,28 @@ def trees(config: Mapping) -> Request:
 def parent_seeds(config: Mapping, base: str) -> int:
     """Count the probe seeds of a checkpoint: one for each fine-tuning seed, at least
     PARENT_SEEDS."""
-    own = config["bases"][base]["seeds"]
-    return max(PARENT_SEEDS, *(task.get("seeds") or own for task in config["tasks"].values()))
+    models = [Model((task,), (), base) for task in config["tasks"]]
+    return max(PARENT_SEEDS, *(seeds_of(model, config) for model in models))
 
 
 def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
-    """Ask for what every kind of probe needs."""
+    """Ask for the files and settings that every kind of probe needs."""
     model = parse_model(model, config)
     runs = runs_of(model, config)
-    # Online codes are made of edge probes, and trained as these unless the configuration says
-    # otherwise.
-    shared = config["probes"]["edge"] if kind == "mdl" else {}
-    labels = {"edges": edge_sidecars(config)} if stimuli == "edges" else {}
-    seeds = {"parent_seeds": parent_seeds(config, model.base), "pretrained": model.is_checkpoint}
-    probe = {**shared, **config["probes"][kind], **seeds}
+    probe = {
+        **config["probes"][kind],
+        "parent_seeds": parent_seeds(config, model.base),
+        "pretrained": model.is_checkpoint,
+    }
+    if kind == "mdl":
+        # Online codes use edge probes, trained in the same way unless the configuration says
+        # otherwise.
+        probe = config["probes"]["edge"] | probe
+    inputs = {**described("sentences", stimuli), "models": files(runs)}
+    if stimuli == "edges":
+        inputs["edges"] = edge_sidecars(config)
     return table_inputs(model, config).plus(
-        described("sentences", stimuli) | {"models": files(runs)} | labels,
+        inputs,
         probe=probe,
         tasks=edge_tasks(config),
         runs=replicates_of(runs),
@@ -161,11 +172,18 @@ def edge_probes(config: Mapping, model: str) -> Request:
 
 def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
     pairs = pair_runs(*parse_comparison(model, reference, config), config)
-    sides, folder = {"model": model, "reference": reference}, "results/edge_probes"
-    counts = {side: f"{folder}/{name}.npz" for side, name in sides.items()}
+    folder = "results/edge_probes"
     return Request(
-        counts | {"table": f"{folder}/{model}.tsv"},
-        sides | {"pairs": [[[run.init, run.seed] for run in pair] for pair in pairs]},
+        {
+            "model": f"{folder}/{model}.npz",
+            "reference": f"{folder}/{reference}.npz",
+            "table": f"{folder}/{model}.tsv",
+        },
+        {
+            "model": model,
+            "reference": reference,
+            "pairs": [[[run.init, run.seed] for run in pair] for pair in pairs],
+        },
     )
 
 

@@ -9,7 +9,7 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.activations import dump, recipe
 from bertshift.requests.data import WORLD, described, mirror_of
-from bertshift.requests.probing import CORPORA, place
+from bertshift.requests.probing import CORPORA, download_path
 from bertshift.requests.runs import replicates_of, table_inputs
 
 
@@ -17,7 +17,6 @@ def relation_source(config: Mapping) -> tuple[str, str]:
     """Locate sentences with relations marked, of FrameNet, a user or the generated world: (file,
     origin)."""
     spec, data = config["relations"], config["data"]
-    address = place(spec["download"]["url"])
     if spec["source"]:
         if not Path(spec["source"]).exists():
             raise UserError(
@@ -28,12 +27,13 @@ def relation_source(config: Mapping) -> tuple[str, str]:
     if data["source"] == "world":
         return f"{WORLD}/heads/relations.jsonl", "world"
     mirror = mirror_of(config)
-    # A mirror may hold the download too, where it lies below results/corpora.
-    for path in (mirror / file for file in [*spec["files"], address]):
-        if path.exists():
-            return str(path), "mirror"
+    # A mirror may hold the download too, under the path that it has below results/corpora.
+    download = download_path(spec["download"]["url"])
+    for file in [*spec["files"], download]:
+        if (mirror / file).exists():
+            return str(mirror / file), "mirror"
     if data["source"] == "hub":
-        return f"{CORPORA}/{address}", "hub"
+        return f"{CORPORA}/{download}", "hub"
     raise UserError(
         f"data.mirror: {mirror} has none of {', '.join(spec['files'])}; fetch FrameNet 1.7 (python"
         " -m nltk.downloader -d FOLDER framenet_v17) and put it there, or set relations.source to"
@@ -47,14 +47,15 @@ def relations(config: Mapping) -> Request:
 
 
 def relation_heads(config: Mapping, model: str) -> Request:
-    one = parse_model(model, config)
-    read = {
+    parsed = parse_model(model, config)
+    inputs = {
         "dump": dump("attention", model, ["relations"]),
         "relations": "results/relations/relations.jsonl",
+        **described("sentences", "relations"),
     }
-    return table_inputs(one, config).plus(
-        read | described("sentences", "relations"),
-        task=one.task,
-        runs=replicates_of(runs_of(one, config)),
+    return table_inputs(parsed, config).plus(
+        inputs,
+        task=parsed.task,
+        runs=replicates_of(runs_of(parsed, config)),
         dump=recipe("attention", config),
     )

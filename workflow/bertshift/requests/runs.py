@@ -1,4 +1,4 @@
-"""The replicates of a model: their files, and what a table's rows say that they were made from."""
+"""The replicates of a model: their files, and the provenance of a table's rows."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,14 +26,13 @@ def files(runs: Iterable[Run], names: Iterable[str] = MODEL_FILES) -> list[str]:
 
 def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
     """Return the replicate with these numbers. Raise UserError if the model has none."""
-    found = parse_model(model, config)
-    wanted = Run(found, int(init), int(seed))
-    for run in runs_of(found, config):
-        if run.name == wanted.name:
+    parsed = parse_model(model, config)
+    name = Run(parsed, int(init), int(seed)).name
+    for run in runs_of(parsed, config):
+        if run.name == name:
             return run
     raise UserError(
-        f"'{found}' has no replicate {wanted.name} at this scale; {MORE_RUNS}, of"
-        f" bases.{found.base}."
+        f"'{model}' has no replicate {name} at this scale; {MORE_RUNS}, of bases.{parsed.base}."
     )
 
 
@@ -60,13 +59,12 @@ def runs_and_parents(name: str, config: Mapping) -> tuple[Model, list[tuple[Run,
     Raise UserError where the weights that fine-tuning began with are not kept.
     """
     model, runs = scored_model(name, config)
-    if drawn := [
-        variant.text for variant in model.variants if VARIANTS[variant.kind].reinitialised
-    ]:
-        raise UserError(
-            f"'{model}' was fine-tuned from weights drawn anew, which are not kept; name it"
-            f" without .{drawn[0]}."
-        )
+    for variant in model.variants:
+        if VARIANTS[variant.kind].reinitialised:
+            raise UserError(
+                f"'{model}' was fine-tuned from weights drawn anew, which are not kept; name it"
+                f" without .{variant.text}."
+            )
     return model, [(run, run.parent) for run in runs]
 
 
@@ -76,8 +74,8 @@ def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
 
 
 def outcomes(runs: Iterable[Run]) -> list[str]:
-    """Name the scores.json of each run that ends in a fine-tuning; noise has that of the run that
-    it imitates."""
+    """Name the scores.json of each run that ends in a fine-tuning; for noise, that of the imitated
+    run."""
     return files([run.imitated for run in runs if run.model.tasks], ["scores.json"])
 
 
@@ -89,8 +87,11 @@ def names_of(runs: Iterable[Run]) -> list[list]:
 
 def training_scores(config: Mapping, *models: Model) -> list[str]:
     """Name the scores.json of one run of every fine-tuning that led to any of the models."""
-    runs = [runs_of(model, config)[0] for model in models]
-    return outcomes(unique(stage for run in runs for stage in (run, *run.ancestors)))
+    stages = []
+    for model in models:
+        run = runs_of(model, config)[0]
+        stages += [run, *run.ancestors]
+    return outcomes(unique(stages))
 
 
 def by_folder(runs: Iterable[Run]) -> dict[str, list[int]]:
@@ -99,40 +100,43 @@ def by_folder(runs: Iterable[Run]) -> dict[str, list[int]]:
 
 
 def records(runs: Iterable[Run]) -> list[str]:
-    """Name the files that say where each run's weights come from."""
+    """Name the files with the origin of each run's weights."""
     return files(unique(runs), [SOURCE])
 
 
 def checkpoints_of(runs: Iterable[Run], config: Mapping) -> dict[str, dict]:
     """List by pretraining run the records of its replicates' weights, and the user's own label of
     the checkpoint."""
-    found = {}
+    checkpoints = {}
     for run in runs:
-        entries = config["bases"][run.model.base].get("checkpoints")
-        label = _label(entries[run.init - 1], config) if entries else None
-        entry = found.setdefault(str(run.init), {"label": label, "records": []})
-        entry["records"] += files([run], [SOURCE])
-    return found
+        init = str(run.init)
+        if init not in checkpoints:
+            checkpoints[init] = {"label": _label_checkpoint(run, config), "records": []}
+        checkpoints[init]["records"] += files([run], [SOURCE])
+    return checkpoints
 
 
-def _label(entry: Mapping, config: Mapping) -> str | None:
-    """Return the user's own name of a checkpoint, or one that tells its folder from others of its
-    name; else None."""
+def _label_checkpoint(run: Run, config: Mapping) -> str | None:
+    """Return the user's own name of a run's checkpoint, or one that distinguishes its folder from
+    others of the same name; else None."""
+    if "checkpoints" not in config["bases"][run.model.base]:
+        return None
+    entry = config["bases"][run.model.base]["checkpoints"][run.init - 1]
     if "label" in entry or "path" not in entry:
         return entry.get("label")
-    others = (
-        one
+    entries = [
+        checkpoint
         for base in config["bases"].values()
-        for one in base.get("checkpoints", ())
-        if "path" in one
-    )
+        for checkpoint in base.get("checkpoints", ())
+    ]
+    folders = [Path(checkpoint["path"]) for checkpoint in entries if "path" in checkpoint]
     folder = Path(entry["path"])
-    name = names_apart(Path(one["path"]) for one in others)[folder]
+    name = names_apart(folders)[folder]
     return None if name == folder.name else local_source(name)["name"]
 
 
 def provenance(model: Model, config: Mapping) -> dict:
-    """Collect what the rows of a model's table say of the model."""
+    """Collect what the rows of a model's table say about the model."""
     runs = runs_of(model, config)
     return {
         "model": str(model),
@@ -144,24 +148,26 @@ def provenance(model: Model, config: Mapping) -> dict:
 
 
 def table_inputs(model: Model, config: Mapping) -> Request:
-    """Ask for what a table of one model needs: the files that say what its rows were made from,
-    and which runs failed to train."""
+    """Ask for the files that every table of one model needs: the origins of its runs, and the runs
+    that failed to train."""
     runs = runs_of(model, config)
-    inputs = {
-        "scores": training_scores(config, model),
-        "outcomes": outcomes(runs),
-        "sources": records(runs),
-    }
-    about = {
-        "model": str(model),
-        "scale": config["scale"],
-        "checkpoints": checkpoints_of(runs, config),
-    }
-    return Request(inputs, about | {"trained": names_of(runs)})
+    return Request(
+        {
+            "scores": training_scores(config, model),
+            "outcomes": outcomes(runs),
+            "sources": records(runs),
+        },
+        {
+            "model": str(model),
+            "scale": config["scale"],
+            "checkpoints": checkpoints_of(runs, config),
+            "trained": names_of(runs),
+        },
+    )
 
 
 def numbers_of(run: Run, reference: Run) -> dict[str, int]:
-    """Return the numbers of a row's replicate, and of the one that it is compared with."""
+    """Return the numbers of a row's replicate, and of its reference."""
     return {
         "init": run.init,
         "seed": run.seed,
@@ -173,19 +179,20 @@ def numbers_of(run: Run, reference: Run) -> dict[str, int]:
 def pairwise_inputs(
     reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping
 ) -> Request:
-    """Ask for what `table_inputs` asks for, of a table that compares each replicate of `model`
+    """Ask for the files of `table_inputs`, for a table that compares each replicate of `model`
     with an earlier run, of `reference`."""
-    compared = [
-        {"folder": run.folder, "parent": to.folder} | numbers_of(run, to) for run, to in pairs
+    runs = in_pairs(pairs)
+    entries = [
+        {"folder": run.folder, "parent": earlier.folder, **numbers_of(run, earlier)}
+        for run, earlier in pairs
     ]
-    both = in_pairs(pairs)
-    about = {
-        "task": model.task,
-        "reference": str(reference),
-        "runs": compared,
-        "trained": names_of(both),
-    }
-    return table_inputs(model, config).plus({"outcomes": outcomes(both)}, **about)
+    return table_inputs(model, config).plus(
+        {"outcomes": outcomes(runs)},
+        task=model.task,
+        reference=str(reference),
+        runs=entries,
+        trained=names_of(runs),
+    )
 
 
 def replicates_of(runs: Iterable[Run]) -> dict[str, list[int]]:
@@ -197,10 +204,8 @@ def rated_model(path: str, name: str, config: Mapping) -> Model:
     """Return the model of this name, whose table is below `path`.
     Raise UserError if its task gives a text no output to compare."""
     model = parse_model(name, config)
-    if not model.tasks or config["tasks"][model.task]["kind"] not in (
-        "classification",
-        "regression",
-    ):
+    kind = config["tasks"][model.task]["kind"] if model.tasks else None
+    if kind not in ("classification", "regression"):
         raise UserError(
             f"{path}/{model}.tsv: '{model}' is not fine-tuned to classify or to rate a text; write"
             " e.g. 'mrpc'."

@@ -1,17 +1,15 @@
-"""How large an encoder is: what its training holds in memory."""
+"""The size of an encoder, and the memory that its training needs."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bertshift.errors import UserError
 from bertshift.files import read_object
-from bertshift.naming import parse_model, parse_variant, shape_of
+from bertshift.naming import Model, parse_model, parse_variant, shape_of
 
-# Defaults for published checkpoints: all BERTs have heads of 64, and about so many word pieces.
+# Defaults for published checkpoints: the width of a head, and about the number of word pieces.
 HEAD_WIDTH, VOCABULARY = 64, 30_522
-# Counts in a checkpoint's config.json, by the configuration's names.
-COUNTS = {"layers": "num_hidden_layers", "heads": "num_attention_heads"}
 
 
 @dataclass(frozen=True)
@@ -26,13 +24,13 @@ class Shape:
         return 12 * self.width**2 * self.layers + (self.vocabulary + 512) * self.width
 
     def operations(self, number: float, length: float) -> float:
-        """Count the floating-point operations of so many inputs of this length that pass through
-        the encoder."""
+        """Count the floating-point operations of a forward pass of this number of inputs of this
+        length."""
         return number * length * self.layers * (24 * self.width**2 + 4 * length * self.width)
 
     def training_bytes(self, tokens: float, length: float) -> float:
-        """Estimate the bytes that training holds, with so many tokens in a batch of inputs of this
-        length.
+        """Estimate the bytes that training holds, with this number of tokens in a batch of inputs
+        of this length.
 
         These are the states of a batch and seven times the model: weights, gradients, two of the
         optimiser's, and where norms are logged the start, the step before, and a difference.
@@ -41,30 +39,35 @@ class Shape:
         return 28 * self.parameters + states
 
 
+def layers_of(model: Model, config: Mapping) -> int:
+    """Count the layers of a model: those of its checkpoint, or those that `.keep5` names."""
+    keep = model.variant("keep")
+    return int(keep["layers"]) if keep else shape_of(config["bases"][model.base])["layers"]
+
+
 def shape_of_model(name: str, config: Mapping, variants: Iterable[str] | None = None) -> Shape:
-    """Return the shape of a model's encoder: of a checkpoint on disk as it is, of others as
-    published.
+    """Return the shape of a model's encoder, from a checkpoint on disk or else as published.
 
-    variants: in the place of those in the name."""
+    variants: replace those in the name."""
     model = parse_model(name, config)
+    if variants:
+        model = replace(model, variants=tuple(map(parse_variant, variants)))
     base = shape_of(config["bases"][model.base])
-    texts = variants or [variant.text for variant in model.variants]
-    kept = [variant for variant in map(parse_variant, texts) if variant.kind == "keep"]
-    layers = int(kept[0]["layers"]) if kept else base["layers"]
-    own = [
-        checkpoint["path"] for checkpoint in base.get("checkpoints", []) if "path" in checkpoint
-    ]
-    for folder in [f"results/pretrained/{model.base}/init1", *own]:
-        made = _json(f"{folder}/config.json")
-        if all(made.get(key) == base[count] for count, key in COUNTS.items()):
-            return Shape(layers, base["heads"], made["hidden_size"], made["vocab_size"])
-    width = base.get("width", HEAD_WIDTH * base["heads"])
+    layers, heads = layers_of(model, config), base["heads"]
+    folders = [f"results/pretrained/{model.base}/init1"]
+    folders += [entry["path"] for entry in base.get("checkpoints", []) if "path" in entry]
+    for folder in folders:
+        saved = _read_if_present(f"{folder}/config.json")
+        counts = saved.get("num_hidden_layers"), saved.get("num_attention_heads")
+        if counts == (base["layers"], heads):
+            return Shape(layers, heads, saved["hidden_size"], saved["vocab_size"])
+    width = base.get("width", HEAD_WIDTH * heads)
     vocabulary = config["vocabularies"].get(base["vocabulary"], {}).get("size", VOCABULARY)
-    return Shape(layers, base["heads"], width, vocabulary)
+    return Shape(layers, heads, width, vocabulary)
 
 
-def _json(path: str) -> dict:
-    """Read a file that may be there already; empty where it tells nothing."""
-    with suppress(FileNotFoundError, UserError):  # the job that reads it will say what is wrong
+def _read_if_present(path: str) -> dict:
+    """Read a JSON file that may exist already; empty if it is missing or damaged."""
+    with suppress(FileNotFoundError, UserError):  # the job that reads it will report an error
         return read_object(path)
     return {}

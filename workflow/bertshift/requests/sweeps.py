@@ -1,6 +1,7 @@
-"""Rows of runs that differ in one thing, say one layer more frozen each time."""
+"""Rows of runs that differ in one thing, such as the number of frozen layers."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
@@ -15,53 +16,61 @@ from bertshift.requests.runs import (
     provenance,
     run_named,
     scored_model,
-    unique,
 )
 from bertshift.requests.shapes import shape_of_model
 
 
+class Member(NamedTuple):
+    """One run of a row, and its position on the axis."""
+
+    position: int
+    run: Run
+
+
 def samples(task: str, config: Mapping) -> dict[str, int]:
-    shared, own = config["sweeps"], config["sweeps"]["tasks"].get(task, {})
-    sizes = {key: own.get(key, shared.get(key)) for key in ("max_train", "max_dev")}
-    return {key: size for key, size in sizes.items() if size is not None}
+    """Return the sizes `max_train` and `max_dev` of a task's rows, where there are any."""
+    sweeps = config["sweeps"]
+    settings = sweeps | sweeps["tasks"].get(task, {})
+    return {
+        key: settings[key] for key in ("max_train", "max_dev") if settings.get(key) is not None
+    }
 
 
-def row_of(run: Run, sweep: str, config: Mapping) -> dict[str, tuple[int, Run]]:
-    """Return (position on the axis, run) of each member of a row, by its name."""
+def row_of(run: Run, sweep: str, config: Mapping) -> dict[str, Member]:
+    """Return the members of a row by their names."""
     if run not in sweep_runs_of(run.model, config):
         raise UserError(
             f"'{run.model}.{sweep}' has no replicate {run.name}; raise sweeps.seeds or "
             f"sweeps.pretraining_runs, or those of sweeps.per_base.{run.model.base}."
         )
-    return {
-        str(one.model) if one.seed == run.seed else f"{one.model}_seed{one.seed}": (position, one)
-        for position, one in sweep_of(run, sweep, config)
-    }
+    members = {}
+    for position, member in sweep_of(run, sweep, config):
+        name = str(member.model)
+        if member.seed != run.seed:
+            name += f"_seed{member.seed}"
+        members[name] = Member(position, member)
+    return members
 
 
-def plain_runs(
-    model: Model, members: Mapping[str, tuple[int, Run]], config: Mapping
-) -> dict[str, Run]:
+def plain_runs(model: Model, members: Mapping[str, Member], config: Mapping) -> dict[str, Run]:
     """Select the runs of a row that `finetune` makes with the same settings: replicates of the
     plain model."""
     runs = runs_of(model, config)
     task = settings_of_run(runs[0], config)["task"]
     if task | samples(model.task, config) != task:
         return {}
-    return {name: one for name, (_, one) in members.items() if one in runs}
+    return {name: member.run for name, member in members.items() if member.run in runs}
 
 
 def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Request:
     run = run_named(config, model, init, seed)
     members = row_of(run, sweep, config)
     plain = plain_runs(run.model, members, config)
-    runs = {
-        name: settings_of_run(one, config)
-        for name, (_, one) in members.items()
-        if name not in plain
-    }
-    for each in runs.values():
-        each["task"] |= samples(run.model.task, config)
+    runs = {}
+    for name, member in members.items():
+        if name not in plain:
+            runs[name] = settings_of_run(member.run, config)
+            runs[name]["task"] |= samples(run.model.task, config)
     return Request(
         {
             "start": files([run.parent]),
@@ -72,15 +81,15 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
         },
         {
             "runs": runs,
-            "models": {name: one.folder for name, one in plain.items()},
+            "models": {name: plain_run.folder for name, plain_run in plain.items()},
             "row": {
                 name: {
-                    "model": str(one.model),
-                    "init": one.init,
-                    "seed": one.seed,
-                    "position": position,
+                    "model": str(member.run.model),
+                    "init": member.run.init,
+                    "seed": member.run.seed,
+                    "position": member.position,
                 }
-                for name, (position, one) in members.items()
+                for name, member in members.items()
             },
             "layers": shape_of(config["bases"][run.model.base])["layers"],
             "provenance": {
@@ -93,14 +102,14 @@ def row(config: Mapping, model: str, sweep: str, init: str, seed: str) -> Reques
 
 
 def largest_run_mb(config: Mapping, model: str, sweep: str, init: str, seed: str) -> int:
-    """Estimate the most MB of a GPU that a run of a row takes: with every input of a batch as long
-    as can be."""
-    largest = 0.0
+    """Estimate the MB of a GPU that the largest run of a row takes, if every input of a batch has
+    the maximal length."""
+    sizes = [0.0]
     for run in row(config, model, sweep, init, seed).settings["runs"].values():
         shape = shape_of_model(model, config, run["variants"])
-        tokens = run["training"]["batch_size"] * run["task"]["max_length"]
-        largest = max(largest, shape.training_bytes(tokens, run["task"]["max_length"]))
-    return round(largest / 1e6)
+        length = run["task"]["max_length"]
+        sizes.append(shape.training_bytes(run["training"]["batch_size"] * length, length))
+    return round(max(sizes) / 1e6)
 
 
 def rows_of(name: str, sweep: str, config: Mapping, ending: str = "tsv") -> list[str]:
@@ -113,20 +122,25 @@ def rows_of(name: str, sweep: str, config: Mapping, ending: str = "tsv") -> list
 
 
 def sweep_table(config: Mapping, model: str, sweep: str) -> Request:
-    scores, losses = rows_of(model, sweep, config), rows_of(model, sweep, config, "losses.tsv")
-    return Request(
-        {"scores": scores, "blocks": list(map(blocks_beside, scores)), "losses": losses}
-    )
+    scores = rows_of(model, sweep, config)
+    losses = rows_of(model, sweep, config, "losses.tsv")
+    blocks = list(map(blocks_beside, scores))
+    return Request({"scores": scores, "blocks": blocks, "losses": losses})
 
 
 def reinit_heads(config: Mapping, model: str) -> Request:
-    """Ask for the rows of single heads drawn anew. settings: the layer of each file of `heads`,
-    counted from 1 where the configuration counts from the top."""
+    """Ask for the rows of single re-initialised heads. settings: the layer of each file of
+    `heads`, counted from 1 where the configuration counts from the top."""
     layers = shape_of(config["bases"][parse_model(model, config).base])["layers"]
-    wanted = unique(n if n > 0 else layers + 1 + n for n in config["sweeps"]["head_layers"])
-    rows = {file: layer for layer in wanted for file in rows_of(model, f"reinitL{layer}", config)}
+    layer_of_file = {}
+    for layer in config["sweeps"]["head_layers"]:
+        if layer <= 0:
+            layer += layers + 1
+        for file in rows_of(model, f"reinitL{layer}", config):
+            layer_of_file[file] = layer
+    heads = list(layer_of_file)
     baselines = rows_of(model, "seeds", config)
-    beside = list(map(blocks_beside, [*rows, *baselines]))
+    blocks = list(map(blocks_beside, [*heads, *baselines]))
     return Request(
-        {"heads": list(rows), "baselines": baselines, "blocks": beside}, {"layers": rows}
+        {"heads": heads, "baselines": baselines, "blocks": blocks}, {"layers": layer_of_file}
     )

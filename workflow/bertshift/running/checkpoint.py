@@ -11,8 +11,8 @@ from torch import nn
 
 
 def weights_digest(model: nn.Module) -> str:
-    """Digest the names and bits of all parameters: two runs start alike exactly if theirs are
-    equal."""
+    """Digest the names and bits of all parameters: two runs start from the same weights exactly
+    if their digests are equal."""
     return parameters_digest(model.named_parameters())
 
 
@@ -34,7 +34,7 @@ def save(path: Path, fingerprint: str, state: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".part")
     try:
-        # Into a file that Python opened: then a full disk is an OSError that says so.
+        # Into a file that Python opened: then a full disk is an OSError with its own number.
         with open(temporary, "wb") as file:
             torch.save({"fingerprint": fingerprint, "state": state}, file)
     except BaseException:
@@ -50,14 +50,14 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
         return None
     try:
         saved = _read(path)
-        found, state = saved["fingerprint"], saved["state"]
+        saved_fingerprint, state = saved["fingerprint"], saved["state"]
     except Exception as error:  # noqa: BLE001 (a damaged file: torch.load raises anything)
         print(
             f"{path} cannot be read ({type(error).__name__}): starting again from step 0.",
             file=sys.stderr,
         )
         return None
-    if found != fingerprint:
+    if saved_fingerprint != fingerprint:
         print(
             f"{path} belongs to other settings, code, data or starting weights: starting again"
             " from step 0.",
@@ -68,8 +68,8 @@ def load(path: Path, fingerprint: str) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a checkpoint. BadZipFile for a file whose bytes are not those that were written: torch
-    itself does not compare the checksums."""
+    """Read a checkpoint. BadZipFile for a damaged file: torch itself does not compare the
+    checksums."""
     with zipfile.ZipFile(path) as file:
         if damaged := file.testzip():
             raise zipfile.BadZipFile(f"{damaged} has another checksum")

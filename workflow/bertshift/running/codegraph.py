@@ -3,19 +3,20 @@ import sys
 from collections.abc import Collection, Iterable
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from bertshift.errors import UserError
 from bertshift.files import remembered, write_json
 
-# The folder of the library, and the packages there that count.
+# The folder of the library, and the packages in it whose code digests include.
 LIBRARY = Path(__file__).parents[2]
 PACKAGES = ("bertshift", "demo_world")
-# The modules that a driver has read for digests, within the folder where it runs.
-KEPT = Path(".snakemake/code.json")
-# Modules without a part in numbers: how jobs run, how models are called, what users are told.
-APART = ("running", "naming.py", "suggestions.py", "errors.py")
+# The modules that an earlier driver read for digests, in the folder where it ran.
+CACHE = Path(".snakemake/code.json")
+# Modules that cannot change a number: those that run jobs, name models and write errors.
+EXCLUDED = ("running", "naming.py", "suggestions.py", "errors.py")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
-# Python writes a tree down in another way from one version to the next.
+# Versions of Python print the same syntax tree in different ways.
 VERSION = sys.version.split()[0]
 
 
@@ -23,81 +24,90 @@ def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
     """Digest scripts and all library modules that they import, directly or through others, into 12
     characters; a file of data, by its bytes.
 
-    Comments, docstrings, layout and what is raised do not count, nor do the modules that are
-    APART, nor those in `without`. Rules hold it as a parameter, so that an edited module reruns
-    exactly the stages that import it. UserError for a script that does not exist.
+    Comments, docstrings, layout and raised exceptions do not change the digest, nor do the
+    EXCLUDED modules, nor those in `without`. Rules hold it as a parameter, so that an edited
+    module reruns exactly the stages that import it. UserError for a script that does not exist.
     """
     scripts = list(scripts)
-    if missing := [file for file in scripts if not file.is_file()]:
-        raise UserError(
-            f"{missing[0]} does not exist; write this module, or correct its name where a metric's"
-            " record in measures/ or the __init__.py of a paper has it."
-        )
-    whole = sha256()
+    for file in scripts:
+        if not file.is_file():
+            raise UserError(
+                f"{file} does not exist; write this module, or correct its name where a metric's"
+                " record in measures/ or the __init__.py of a paper has it."
+            )
+    combined = sha256()
     for file in code_of(scripts, without):
-        whole.update(f"{file.name}\0{_read(file)[0]}\0".encode())
-    return whole.hexdigest()[:12]
+        combined.update(f"{file.name}\0{_read_module(file).digest}\0".encode())
+    return combined.hexdigest()[:12]
 
 
 def code_of(scripts: Iterable[Path], without: Collection[Path] = ()) -> list[Path]:
     """List `scripts` and the library modules that they need, sorted."""
-    left_out = set(without)
-    seen, queue = set(without), list(scripts)
+    excluded = set(without)
+    visited, queue = set(), list(scripts)
     while queue:
         file = queue.pop()
-        if file not in seen:
-            seen.add(file)
-            queue += _read(file)[1]
-    return sorted(seen - left_out)
+        if file not in visited and file not in excluded:
+            visited.add(file)
+            queue += _read_module(file).imports
+    return sorted(visited)
 
 
 def recall() -> None:
-    """Take what an earlier call of `keep` wrote: to parse two hundred modules takes longer than to
-    plan all jobs."""
-    _known.update(_whole(remembered(KEPT).get(VERSION)))
+    """Read the entries that an earlier call of `keep` wrote: to parse two hundred modules takes
+    longer than to plan all jobs."""
+    entries = remembered(CACHE).get(VERSION)
+    if isinstance(entries, dict):
+        _cached.update({key: entry for key, entry in entries.items() if _is_entry(entry)})
 
 
 def keep() -> None:
-    """Write what was read for digests, where it is not what the file holds."""
-    if _used.keys() != _known.keys():
-        write_json(KEPT, {VERSION: _used})
+    """Write the entries that were used for digests, if the file has other ones."""
+    if _used.keys() != _cached.keys():
+        write_json(CACHE, {VERSION: _used})
 
 
-def _whole(modules) -> dict[str, list]:
-    """Select the entries of what `keep` wrote that are as it writes them."""
-    found = {}
-    for key, entry in modules.items() if isinstance(modules, dict) else ():
-        match entry:
-            case [str(), [*names]] if all(isinstance(name, str) for name in names):
-                found[key] = entry
-    return found
+def _is_entry(entry) -> bool:
+    """Test whether a value has the form [digest, names of imports] that `keep` writes."""
+    match entry:
+        case [str(), [*names]]:
+            return all(isinstance(name, str) for name in names)
+    return False
 
 
-_known: dict[str, list] = {}
+class Module(NamedTuple):
+    """The digest of a module's code, and the library's files that it imports."""
+
+    digest: str
+    imports: list[Path]
+
+
+# Entries [digest of the syntax tree, names of imports] by the digest of a module's bytes: those of
+# the file, and those that this process used.
+_cached: dict[str, list] = {}
 _used: dict[str, list] = {}
-_modules: dict[Path, tuple[str, tuple[Path, ...]]] = {}
+_modules: dict[Path, Module] = {}
 
 
-def _read(path: Path) -> tuple[str, tuple[Path, ...]]:
-    """Digest what a module does, and list the library's files that it imports; read once in a
-    process."""
+def _read_module(path: Path) -> Module:
+    """Read a module, once in a process."""
     if path not in _modules:
-        _modules[path] = _fresh(path)
+        source = path.read_bytes()
+        key = sha256(source).hexdigest()
+        _used[key] = _cached.get(key) or _parse_module(source, path)
+        digest, names = _used[key]
+        files = dict.fromkeys(file for name in names for file in _list_files(name))
+        _modules[path] = Module(digest, list(filter(Path.is_file, files)))
     return _modules[path]
 
 
-def _fresh(path: Path) -> tuple[str, tuple[Path, ...]]:
-    source = path.read_bytes()
-    key = sha256(source).hexdigest()
-    meaning, names = _used[key] = _known.get(key) or _parsed(source, path)
-    files = [file for name in names for file in _files(name)]
-    return meaning, tuple(file for file in dict.fromkeys(files) if file.is_file())
-
-
-def _parsed(source: bytes, path: Path) -> list:
+def _parse_module(source: bytes, path: Path) -> list:
+    """Return the digest of a module's syntax tree, and the names of the library's modules that it
+    imports."""
     if path.suffix != ".py":
         return [sha256(source).hexdigest(), []]
-    tree, names = ast.parse(source, str(path)), []
+    tree = ast.parse(source, str(path))
+    names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -107,14 +117,17 @@ def _parsed(source: bytes, path: Path) -> list:
             node.exc = None
         elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False):
             node.body = node.body[1:]
-    return [sha256(ast.dump(tree).encode()).hexdigest(), [name for name in names if _files(name)]]
+    digest = sha256(ast.dump(tree).encode()).hexdigest()
+    return [digest, list(filter(_list_files, names))]
 
 
-def _files(module: str) -> list[Path]:
-    """List the files that importing `module` may run, as far as they count: its own, and those of
+def _list_files(module: str) -> list[Path]:
+    """List the files that importing `module` may run, without excluded ones: its own, and those of
     the packages around it."""
-    first, *rest = module.split(".")
-    if first not in PACKAGES or rest and (rest[0] in APART or f"{rest[0]}.py" in APART):
+    package, *parts = module.split(".")
+    if package not in PACKAGES:
         return []
-    folders = [LIBRARY.joinpath(first, *rest[:depth]) for depth in range(len(rest) + 1)]
+    if parts and (parts[0] in EXCLUDED or f"{parts[0]}.py" in EXCLUDED):
+        return []
+    folders = [LIBRARY.joinpath(package, *parts[:depth]) for depth in range(len(parts) + 1)]
     return [folder / "__init__.py" for folder in folders] + [folders[-1].with_suffix(".py")]

@@ -1,13 +1,14 @@
-"""One GPU for each job of a machine that has several: a scheduler without a device list counts
-them, no more."""
+"""One GPU for each job of a machine that has several: a scheduler without a device list only
+counts them."""
 
 import fcntl
+import math
 import os
 import re
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import takewhile
 from pathlib import Path
 
 DEVICES = Path("/dev")
@@ -23,58 +24,61 @@ _held: list[int] = []  # open files: their locks end with the process, however i
 
 
 def given(devices: Path = DEVICES) -> list[str]:
-    """List the GPUs that this process may use, without asking a library that would take hold of
-    one.
+    """List the GPUs that this process may use, without a library that would occupy one.
 
-    Those that CUDA_VISIBLE_DEVICES names (numbers, UUIDs or MIG ids); where it is not set, this
-    machine's, from 0.
+    CUDA_VISIBLE_DEVICES names them (numbers, UUIDs or MIG ids); where it is not set, these are the
+    machine's, numbered from 0.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return [str(index) for index, _ in enumerate(devices.glob("nvidia[0-9]*"))]
-    # CUDA, too, reads up to the first that is none. NoDevFiles is what Slurm gives a job without a
-    # GPU.
-    return list(
-        takewhile(
-            lambda name: name not in ("", "-1", "NoDevFiles"), map(str.strip, visible.split(","))
-        )
-    )
+        number = len(list(devices.glob("nvidia[0-9]*")))
+        return list(map(str, range(number)))
+    names = []
+    for name in map(str.strip, visible.split(",")):
+        # As CUDA does, read up to the first name of no GPU. Slurm gives NoDevFiles to a job
+        # without a GPU.
+        if name in ("", "-1", "NoDevFiles"):
+            break
+        names.append(name)
+    return names
 
 
 def take_one(who: str, devices: Path = DEVICES, locks: Path = LOCKS) -> None:
-    """Make a GPU that no other process has taken the only one that this process and its children
-    see, until it ends.
+    """Choose a GPU that no other process has taken, and hide all others from this process and its
+    children, until it ends.
 
-    Waits for one, saying so on stderr as `who`. Does nothing where CUDA_VISIBLE_DEVICES names one
-    already, as for a job of a cluster, or none, and where there is no GPU. Call it before CUDA
-    starts.
+    Where all are taken it waits, and prints so on stderr as `who`. It does nothing where
+    CUDA_VISIBLE_DEVICES names one already, as for a job of a cluster, or none, and where there is
+    no GPU. Call it before CUDA starts.
     """
-    names, chosen = given(devices), "CUDA_VISIBLE_DEVICES" in os.environ
-    if len(names) <= chosen:
+    names = given(devices)
+    is_restricted = "CUDA_VISIBLE_DEVICES" in os.environ
+    if not names or (is_restricted and len(names) == 1):
         return
-    # Slurm may count the GPUs of each of its jobs from 0.
-    where = f"-job{os.environ['SLURM_JOB_ID']}" if chosen and "SLURM_JOB_ID" in os.environ else ""
-    paths = [
-        locks / f"bertshift{where}-gpu{re.sub('[^A-Za-z0-9-]', '_', name)}.lock" for name in names
-    ]
-    taken = _first_free(paths)
+    prefix = "bertshift"
+    if is_restricted and "SLURM_JOB_ID" in os.environ:
+        # Slurm may count the GPUs of each of its jobs from 0.
+        prefix += f"-job{os.environ['SLURM_JOB_ID']}"
+    lock_files = {}
+    for name in names:
+        safe_name = re.sub("[^A-Za-z0-9-]", "_", name)
+        lock_files[name] = locks / f"{prefix}-gpu{safe_name}.lock"
+    taken = _take_first_free(lock_files)
     if taken is None:
         print(
             f"{who}: all {len(names)} GPUs are taken by other jobs; waiting for one.",
             file=sys.stderr,
         )
         started = time.monotonic()
-        while (taken := _first_free(paths)) is None:
+        while (taken := _take_first_free(lock_files)) is None:
             time.sleep(SECONDS_BETWEEN_TRIES)
-        print(
-            f"{who}: GPU {names[taken]}, after {time.monotonic() - started:.0f} s of waiting.",
-            file=sys.stderr,
-        )
-    if not chosen:
-        # CUDA counts the fastest first if not told otherwise, and all jobs must mean the same by a
-        # number.
+        waited = time.monotonic() - started
+        print(f"{who}: GPU {taken}, after {waited:.0f} s of waiting.", file=sys.stderr)
+    if not is_restricted:
+        # By default CUDA counts the fastest GPU first; a number must mean the same GPU in all
+        # jobs.
         os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-    os.environ["CUDA_VISIBLE_DEVICES"] = names[taken]
+    os.environ["CUDA_VISIBLE_DEVICES"] = taken
 
 
 def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
@@ -86,29 +90,31 @@ def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
     """
     names = given(devices)
     if "CUDA_VISIBLE_DEVICES" not in os.environ:
-        names += filter(
-            None, (os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"))
-        )
+        for variable in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
+            if os.environ.get(variable):
+                names.append(os.environ[variable])
     if not names:
         return None
     import torch
 
     if torch.cuda.is_available():
         return None
-    known = re.search(r"\b\d+\.[\d.]+\b", driver.read_text()) if driver.exists() else None
-    installed = (
-        f"NVIDIA's driver is {known[0]}"
-        if known
-        else f"NVIDIA's driver is not to be found ({driver})"
-    )
+    version = re.search(r"\b\d+\.[\d.]+\b", driver.read_text()) if driver.exists() else None
+    if version:
+        installed = f"NVIDIA's driver is {version[0]}"
+        major_version = int(version[0].partition(".")[0])
+    else:
+        installed = f"NVIDIA's driver is not to be found ({driver})"
+        major_version = math.inf
     build = torch.version.cuda
-    oldest = OLDEST_DRIVER.get(build and build.partition(".")[0])
+    build_text = f"for CUDA {build}" if build else "without CUDA"
+    oldest = OLDEST_DRIVER.get(build.partition(".")[0], 0) if build else 0
     if build is None:
         remedy = (
             "Install a build with CUDA: unset pip's index of CPU builds (PIP_EXTRA_INDEX_URL,"
             " PIP_INDEX_URL), then make clean-venv venv."
         )
-    elif known and oldest and int(known[0].partition(".")[0]) < oldest:
+    elif major_version < oldest:
         remedy = (
             f"This CUDA needs driver {oldest} or newer: update it, or install a build of torch for"
             " an older CUDA (https://pytorch.org/get-started)."
@@ -120,32 +126,30 @@ def unusable(devices: Path = DEVICES, driver: Path = DRIVER) -> str | None:
         )
     return (
         f"this job was given a GPU ({names[0]}) that torch cannot use: torch is"
-        f" {torch.__version__}, built {f'for CUDA {build}' if build else 'without CUDA'}, and"
-        f" {installed}. {remedy}"
+        f" {torch.__version__}, built {build_text}, and {installed}. {remedy}"
     )
 
 
-def _first_free(paths: list[Path]) -> int | None:
-    for index, path in enumerate(paths):
-        if _lock(path):
-            return index
-    return None
+def _take_first_free(lock_files: Mapping[str, Path]) -> str | None:
+    """Lock the first free GPU until this process ends, and return its name; None if all are
+    taken."""
+    return next((name for name, file in lock_files.items() if _lock(file)), None)
 
 
 def _lock(path: Path) -> bool:
-    file = _opened(path)
+    file = _open_lock_file(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(file)
         return False
     with suppress(PermissionError):
-        os.utime(file)  # or what cleans up old files might take this one away
+        os.utime(file)  # so that no clean-up of old files deletes it
     _held.append(file)
     return True
 
 
-def _opened(path: Path) -> int:
+def _open_lock_file(path: Path) -> int:
     """Open a file. Another user's is opened without O_CREAT, which Linux refuses in a shared
     folder (fs.protected_regular)."""
     flags = os.O_RDONLY | os.O_NOFOLLOW

@@ -21,15 +21,17 @@ from bertshift.running.redaction import redact
 
 
 class _Tee(io.TextIOBase):
+    """A stream that writes to several streams, without secrets."""
+
     def __init__(self, *streams):
         self.streams = streams
 
     def write(self, text: str) -> int:
-        shown = redact(text)
+        redacted = redact(text)
         for stream in self.streams:
-            # A log on a full disk: the terminal has the text, and the work goes on.
+            # Where a log is on a full disk, the terminal has the text, and the work continues.
             with suppress(OSError):
-                stream.write(shown)
+                stream.write(redacted)
                 stream.flush()
         return len(text)
 
@@ -39,16 +41,15 @@ class _Tee(io.TextIOBase):
                 stream.flush()
 
 
-# Words of safetensors and NumPy for a full disk, in errors of their own, without its number.
+# Messages of safetensors and NumPy for a full disk; their errors lack its number.
 FULL = re.compile(r"os error 28|^\d+ requested and \d+ written$")
 
 
-def _advice(error: BaseException | None) -> str | None:
-    """Say what to do about an error that the machine is the cause of."""
+def _advise(error: BaseException | None) -> str | None:
+    """Say what to do about an error that the machine caused."""
     while error is not None:
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or FULL.search(
-            str(error)
-        ):
+        number = getattr(error, "errno", None)
+        if number in (errno.ENOSPC, errno.EDQUOT) or FULL.search(str(error)):
             return (
                 "no space left on the disk; free some and call the same command again: what is"
                 " finished is kept, and training goes on from its last checkpoint."
@@ -63,14 +64,14 @@ def _advice(error: BaseException | None) -> str | None:
     return None
 
 
-# Params that are no settings: digests of code, a figure's description, the contents of the user's
+# Params that are not settings: digests of code, a figure's description, the contents of the user's
 # own files.
 NO_SETTINGS = ("code", "training_code", "shows", "own")
 
 
 def _check_gpu(unusable_gpu: str) -> None:
-    """Stop or warn where the job cannot use its GPU: on a CPU an hour of a GPU's work takes a day,
-    so nobody is to find out at the end."""
+    """Stop or warn where the job cannot use its GPU: on a CPU an hour of a GPU's work takes a
+    day."""
     if problem := gpus.unusable():
         if unusable_gpu == "stop":
             raise UserError(
@@ -82,23 +83,27 @@ def _check_gpu(unusable_gpu: str) -> None:
 
 def settings_of(snakemake) -> dict:
     """Read the settings that the rule has as params, each as JSON with its name."""
-    texts = (text for name, text in snakemake.params.items() if name not in NO_SETTINGS)
-    return {name: value for text in texts for name, value in json.loads(text).items()}
+    settings = {}
+    for name, text in snakemake.params.items():
+        if name not in NO_SETTINGS:
+            settings |= json.loads(text)
+    return settings
 
 
-def _write_cost(log: Path, begun: float) -> None:
-    """Write beside its log what the job took, in the columns of Snakemake's benchmarks: seconds,
-    megabytes of resident memory at most, and CPU seconds with those of the processes that it
-    started."""
-    own, started = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    cpu = sum(one.ru_utime + one.ru_stime for one in (own, started))
-    row = [time.monotonic() - begun, own.ru_maxrss / 1024, cpu]
-    text = "s\tmax_rss\tcpu_time\n" + "\t".join(f"{value:.2f}" for value in row) + "\n"
+def _write_cost(log: Path, started: float) -> None:
+    """Write the job's cost next to its log, in the columns of Snakemake's benchmarks: seconds,
+    maximal megabytes of resident memory, and CPU seconds, including those of child processes."""
+    process = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = time.monotonic() - started
+    megabytes = process.ru_maxrss / 1024
+    cpu_seconds = process.ru_utime + process.ru_stime + children.ru_utime + children.ru_stime
+    text = f"s\tmax_rss\tcpu_time\n{seconds:.2f}\t{megabytes:.2f}\t{cpu_seconds:.2f}\n"
     write_text(log.with_suffix(".cost.tsv"), text)
 
 
-def _be_alone(log: io.TextIOBase) -> None:
-    """Hold the job's log until this process ends. Raise UserError where another process holds it:
+def _lock_log(log: io.TextIOBase) -> None:
+    """Lock the job's log until this process ends. Raise UserError where another process holds it:
     the same job of a snakemake that has died, which would write the same files."""
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -112,8 +117,8 @@ def _be_alone(log: io.TextIOBase) -> None:
 
 
 def _go_online(downloads: bool) -> None:
-    """Let the hub's libraries download, or else read their cache alone, in this process and those
-    that it starts."""
+    """Let the hub's libraries download, or else only read their cache, in this process and its
+    children."""
     for name in warm.OFFLINE:
         os.environ.pop(name, None)
         if not downloads:
@@ -122,17 +127,17 @@ def _go_online(downloads: bool) -> None:
 
 @contextmanager
 def job(snakemake, downloads: bool = False) -> Iterator[dict]:
-    """Run the body of every script, which gets the rule's settings, inside what a job needs:
-    threads, a GPU for rules that ask for one, a log without secrets, no downloads unless it is to
-    download, and errors as one sentence. What the job took is written beside its log.
+    """Run the body of a script, which gets the rule's settings, with the environment of a job:
+    threads, a GPU for rules that ask for one, a log without secrets, no downloads unless
+    `downloads`, and errors as one sentence. The job's cost is written next to its log.
 
     Where there is a server for warm starts, a fork of it runs the script instead, and this does
     not return. Enter it before numpy, torch, matplotlib or a library of the hub is imported: they
-    look once.
+    read the environment once.
     """
     if snakemake.threads == warm.THREADS and not downloads:
         warm.hand_over()
-    begun = time.monotonic()
+    started = time.monotonic()
     _go_online(downloads)
     for name in (
         "OMP_NUM_THREADS",
@@ -142,10 +147,10 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict]:
     ):
         os.environ[name] = str(snakemake.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    # Pictures are files; a notebook's shell names what may not be installed.
+    # Figures are files; a notebook's shell may name a backend that is not installed.
     os.environ["MPLBACKEND"] = "agg"
     # Importing torch and transformers makes half a million objects and no garbage: with fewer
-    # looks at them a sixth faster.
+    # collections it is a sixth faster.
     gc.set_threshold(20_000, 50, 100)
     path = Path(str(snakemake.log))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,22 +158,22 @@ def job(snakemake, downloads: bool = False) -> Iterator[dict]:
     with open(path, "a", encoding="utf-8") as log:
         sys.stderr = _Tee(terminal, log)
         try:
-            _be_alone(log)
+            _lock_log(log)
             log.truncate(0)
             if snakemake.resources.get("gpu", 0):
                 gpus.take_one(f"{path.parent.name}/{path.stem}")
                 _check_gpu(snakemake.config["unusable_gpu"])
             yield settings_of(snakemake)  # the script may write into it
-            _write_cost(path, begun)
+            _write_cost(path, started)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(1)
         except KeyboardInterrupt:
             print("error: interrupted; call the same command again to go on.", file=sys.stderr)
             sys.exit(128 + signal.SIGINT)
-        except Exception as error:  # noqa: BLE001 - the log must have it, whatever it is
+        except Exception as error:  # noqa: BLE001 - the log must have every error
             traceback.print_exc()
-            if advice := _advice(error):
+            if advice := _advise(error):
                 print(f"error: {advice}", file=sys.stderr)
             sys.exit(1)
         finally:

@@ -1,4 +1,4 @@
-"""A GPU's memory: how much fits, and going on where it does not suffice for a batch."""
+"""A GPU's memory: the number of processes that fit, and smaller batches where it runs out."""
 
 import math
 import sys
@@ -13,8 +13,8 @@ from bertshift.errors import UserError
 Members = TypeVar("Members", bound=Sequence)
 Result = TypeVar("Result")
 
-# Some of the free memory stays so; a process takes this much before it computes: CUDA's kernels
-# and libraries.
+# The share of the free memory that stays free, and the bytes that a process takes before it
+# computes: CUDA's kernels and libraries.
 MARGIN, OVERHEAD = 0.1, 1e9
 
 _inside = ContextVar("_inside", default=False)
@@ -28,18 +28,19 @@ def free_bytes() -> int:
 def how_many_fit(free: float, each: float, most: int) -> int:
     """Count the processes of `each` bytes that `free` bytes hold side by side: at least 1, at most
     `most`."""
-    return max(1, min(most, int((1 - MARGIN) * free / (each + OVERHEAD))))
+    number = int((1 - MARGIN) * free / (each + OVERHEAD))
+    return max(1, min(most, number))
 
 
 def in_parts(
     batches: Iterable[Members], compute: Callable[[Members], Result], title: str
 ) -> Iterator[tuple[Members, Result]]:
-    """Compute each batch, and yield it with what `compute` makes of it; once memory runs out,
-    parts of each batch, half as large each time.
+    """Yield each batch with the result of `compute`; once memory runs out, parts of each batch,
+    half as large each time.
 
     `compute` may be called again for members it has failed on. Inside it, other calls of this
-    function divide nothing: what runs out of memory in there is divided out here. UserError where
-    a single member is too much.
+    function divide nothing: a batch that runs out of memory there is divided by the outer call.
+    UserError where a single member is too much.
     """
     if _inside.get():
         yield from ((batch, compute(batch)) for batch in batches)
@@ -49,9 +50,9 @@ def in_parts(
         done = 0
         while done < len(batch):
             part = batch[done : done + math.ceil(len(batch) / parts)]
-            found = _unless_memory_runs_out(compute, part)
-            if found is not None:
-                yield part, found[0]
+            fits, result = _try_to_compute(compute, part)
+            if fits:
+                yield part, result
                 done += len(part)
             elif len(part) == 1:
                 raise UserError(
@@ -70,7 +71,7 @@ def in_parts(
 
 def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.Tensor:
     """Move `values` to the device, or leave them where they are if its memory does not hold them:
-    parts are to be moved as needed."""
+    then the caller moves parts as needed."""
     try:
         return values.to(device)
     except torch.cuda.OutOfMemoryError:
@@ -83,15 +84,15 @@ def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.T
         return values
 
 
-def _unless_memory_runs_out(
+def _try_to_compute(
     compute: Callable[[Members], Result], part: Members
-) -> tuple[Result] | None:
-    # A function of its own: what the failed call had allocated is free when it has returned, and
-    # not before.
+) -> tuple[bool, Result | None]:
+    """Return (True, result), or (False, None) where memory runs out. The memory of a failed call
+    is free only after this function has returned."""
     token = _inside.set(True)
     try:
-        return (compute(part),)
+        return True, compute(part)
     except torch.cuda.OutOfMemoryError:
-        return None
+        return False, None
     finally:
         _inside.reset(token)

@@ -1,66 +1,69 @@
-"""Files that the user brought: they count by what they hold. Copied anew, a mirror has other times
-and the same bytes."""
+"""The user's own files. Jobs depend on their contents, not on their times: a new copy of a mirror
+has other times and the same bytes."""
 
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 from bertshift.files import reading, remembered, sha256, write_json
 
 LIBRARY = Path(__file__).resolve().parents[1]
-# Digests of what was read before, each with the sizes and times that it goes with, so that it is
-# not read at each start.
-KNOWN = Path(".snakemake/own_files.json")
+# Digests of files, with the sizes and times of the files, so that they are not read at each start.
+CACHE = Path(".snakemake/own_files.json")
 RESULTS = "results"
-MADE = (RESULTS, "logs")
-# A configuration may name data that jobs make there; and downloads are kept there by
-# default.
-MAKING_DATA = ("results/world/", "results/corpora/", "results/hub")
+OUTPUT_FOLDERS = (RESULTS, "logs")
+# Parts of these folders that a configuration may name: data that jobs make, and downloads.
+DATA_OF_JOBS = ("results/world/", "results/corpora/", "results/hub")
 
 
 def misplaced(config: Mapping) -> Iterator[str]:
-    """Yield a sentence for each path of the user's in a folder whose files jobs delete before they
-    make them again."""
-    folders = [Path(name).resolve() for name in MADE]
-    for key, path in _configured(config):
-        real = Path(path).expanduser().resolve()
-        if not path.startswith(MAKING_DATA) and any(
-            folder in (real, *real.parents) for folder in folders
-        ):
+    """Yield a sentence for each of the user's paths in a folder whose files jobs delete before
+    they make them again."""
+    folders = [Path(name).resolve() for name in OUTPUT_FOLDERS]
+    for key, path in _list_configured_paths(config):
+        if path.startswith(DATA_OF_JOBS):
+            continue
+        resolved = Path(path).expanduser().resolve()
+        if any(resolved.is_relative_to(folder) for folder in folders):
             yield (
                 f"{key}: {path} lies where this workflow writes; move yours out of"
-                f" {' and '.join(MADE)}, and write where it is."
+                f" {' and '.join(OUTPUT_FOLDERS)}, and write where it is."
             )
 
 
-def _configured(config: Mapping) -> Iterator[tuple[str, str]]:
-    """Yield (key, path) of all that the configuration wants read, and of where downloads are
-    kept."""
+def _list_configured_paths(config: Mapping) -> Iterator[tuple[str, str]]:
+    """Yield (key, path) of the files and folders that the configuration names to be read, and of
+    the folder of downloads."""
     data = config["data"]
     for base, spec in config["bases"].items():
-        paths = [entry.get("path") for entry in spec.get("checkpoints", [])]
-        yield from ((f"bases.{base}.checkpoints", path) for path in paths if path)
-    yield from ((f"corpora.{name}", path) for name, path in config["corpora"].items())
+        for checkpoint in spec.get("checkpoints", []):
+            if checkpoint.get("path"):
+                yield f"bases.{base}.checkpoints", checkpoint["path"]
+    for name, path in config["corpora"].items():
+        yield f"corpora.{name}", path
     yield "data.cache", data["cache"]
-    for part, key in (("patterns", "labels"), ("relations", "source")):
-        if path := config[part][key]:
-            yield f"{part}.{key}", path
-    if data["source"] != "world" and (mirror := data.get("mirror")):
-        yield "data.mirror", mirror
-        yield from ((key, os.path.join(mirror, file)) for key, file in _of_mirror(config))
+    if config["patterns"]["labels"]:
+        yield "patterns.labels", config["patterns"]["labels"]
+    if config["relations"]["source"]:
+        yield "relations.source", config["relations"]["source"]
+    if data["source"] != "world" and data.get("mirror"):
+        yield "data.mirror", data["mirror"]
+        for key, file in _list_mirror_files(config):
+            yield key, os.path.join(data["mirror"], file)
 
 
-def _of_mirror(config: Mapping) -> Iterator[tuple[str, str]]:
+def _list_mirror_files(config: Mapping) -> Iterator[tuple[str, str]]:
+    """Yield (key, path below the mirror) of the files that a mirror may have."""
     for name, spec in config["datasets"].items():
         for split, files in spec.get("mirror", {}).items():
-            yield from ((f"datasets.{name}.mirror.{split}", file) for file in files)
+            for file in files:
+                yield f"datasets.{name}.mirror.{split}", file
     for name, spec in config["edge_sets"].items():
-        yield from (
-            (f"edge_sets.{name}.files.{part}", file) for part, file in spec["files"].items()
-        )
-    yield from (("relations.files", file) for file in config["relations"]["files"])
+        for part, file in spec["files"].items():
+            yield f"edge_sets.{name}.files.{part}", file
+    for file in config["relations"]["files"]:
+        yield "relations.files", file
 
 
 def is_own(path: str) -> bool:
@@ -69,39 +72,44 @@ def is_own(path: str) -> bool:
 
 
 def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
-    """Select the user's own among a request's files."""
-    files = chain.from_iterable(
-        [each] if isinstance(each, str) else each for each in inputs.values()
-    )
-    return [file for file in files if is_own(file)]
+    """Select the user's own files among a request's files."""
+    selected = []
+    for files in inputs.values():
+        if isinstance(files, str):
+            files = [files]
+        selected += filter(is_own, files)
+    return selected
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
     """Digest each file or folder: the names in it, and the bytes."""
-    paths, found = list(paths), {}
-    known = remembered(KNOWN) if paths else {}
+    paths = list(paths)
+    cache = remembered(CACHE) if paths else {}
+    entries = {}
     for path in paths:
-        files = _files(path)
-        seen = {
-            name: [file.stat().st_size, file.stat().st_mtime_ns] for name, file in files.items()
-        }
-        match known.get(path):
-            case {"seen": before, "sha256": str(digest)} if before == seen:
-                found[path] = {"seen": seen, "sha256": digest}
+        files = _list_files(path)
+        sizes_and_times = {}
+        for name, file in files.items():
+            status = file.stat()
+            sizes_and_times[name] = [status.st_size, status.st_mtime_ns]
+        match cache.get(path):
+            case {"seen": seen, "sha256": str(digest)} if seen == sizes_and_times:
+                pass
             case _:
-                found[path] = {"seen": seen, "sha256": _digest(files)}
-    if known | found != known:
-        write_json(KNOWN, known | found)
-    return {path: one["sha256"] for path, one in found.items()}
+                digest = _digest(files)
+        entries[path] = {"seen": sizes_and_times, "sha256": digest}
+    if cache | entries != cache:
+        write_json(CACHE, cache | entries)
+    return {path: entry["sha256"] for path, entry in entries.items()}
 
 
-def _files(path: str) -> dict[str, Path]:
+def _list_files(path: str) -> dict[str, Path]:
+    """List a file, or all files of a folder, by their paths within it."""
     root = Path(path)
     if not root.is_dir():
         return {root.name: root} if root.exists() else {}
-    return {
-        str(file.relative_to(root)): file for file in sorted(root.rglob("*")) if file.is_file()
-    }
+    files = filter(Path.is_file, sorted(root.rglob("*")))
+    return {str(file.relative_to(root)): file for file in files}
 
 
 def _digest(files: dict[str, Path]) -> str:

@@ -1,4 +1,4 @@
-"""Long jobs in parts: what a job had finished when it was stopped, its next attempt does not do
+"""Long jobs in parts: the next attempt of a job that was stopped does not make finished parts
 again."""
 
 import json
@@ -25,8 +25,8 @@ class PartCache:
 
     @classmethod
     def beside(cls, output: str | Path, code: str) -> "PartCache":
-        """Choose a folder beside `output` that Snakemake, which deletes a failed job's outputs,
-        knows nothing of."""
+        """Choose a folder next to `output` that Snakemake does not know, as it deletes the outputs
+        of a failed job."""
         return cls(Path(output).with_suffix(".parts"), code)
 
     def remove(self) -> None:
@@ -35,8 +35,8 @@ class PartCache:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a job. make() -> a dict of tensors, numbers, text and lists; recipe: all that it
-    depends on, as JSON can say it."""
+    """A part of a job. make() -> a dict of tensors, numbers, text and lists; recipe: everything
+    that it depends on, as values of JSON."""
 
     name: str
     recipe: Mapping
@@ -44,34 +44,36 @@ class Part:
 
 
 def made(parts: Mapping[Key, Part], folder: Path, title: str) -> dict[Key, dict]:
-    """Make every part, and return what each gives; those that are in `folder` with the same recipe
+    """Make every part, and return their results; parts that are in `folder` with the same recipe
     are not made again.
 
-    Each is written to `folder` as soon as it is made.
+    A part is written to `folder` as soon as it is made.
     """
-    kept = {key: checkpoint.load(*_place(part, folder)) for key, part in parts.items()}
-    found = {key: state for key, state in kept.items() if state is not None}
-    _say(f"{title}: {len(found)} of {len(parts)} parts found done")
+    states = {key: checkpoint.load(*_locate(part, folder)) for key, part in parts.items()}
+    finished = sum(state is not None for state in states.values())
+    _print_progress(f"{title}: {finished} of {len(parts)} parts found done")
     for number, (key, part) in enumerate(parts.items(), 1):
-        if key not in found:
-            _say(f"{title}: part {number} of {len(parts)}: {part.name}")
-            found[key] = part.make()
-            checkpoint.save(*_place(part, folder), found[key])
-    return {key: found[key] for key in parts}
+        if states[key] is None:
+            _print_progress(f"{title}: part {number} of {len(parts)}: {part.name}")
+            states[key] = part.make()
+            checkpoint.save(*_locate(part, folder), states[key])
+    return states
 
 
-def _place(part: Part, folder: Path) -> tuple[Path, str]:
+def _locate(part: Part, folder: Path) -> tuple[Path, str]:
+    """Return the file of a part and the digest of its recipe."""
     recipe = json.dumps(part.recipe, sort_keys=True).encode()
-    return Path(folder) / f"{part.name}.pt", blake2b(recipe, digest_size=16).hexdigest()
+    digest = blake2b(recipe, digest_size=16).hexdigest()
+    return Path(folder) / f"{part.name}.pt", digest
 
 
-def _say(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
 class LastCallCache:
-    """A function whose last result stays for the next call with the same arguments, and is freed
-    before another is made."""
+    """A function that keeps its last result for the next call with the same arguments, and frees
+    it before it makes another."""
 
     def __init__(self, function: Callable):
         self._function, self._arguments, self._result = function, None, None

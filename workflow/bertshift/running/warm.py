@@ -23,13 +23,13 @@ from pathlib import Path
 
 import bertshift
 
-# The hub's own libraries heed these variables of a process, once, when they are imported.
+# The hub's own libraries read these variables once, when they are imported.
 OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
-# In the environment of jobs: the address of the server and the Python that it runs by.
+# In the environment of jobs: the address of the server and its Python.
 VARIABLE = "BERTSHIFT_WARM"
-# A fork has the threads that the server imported numpy and torch with.
+# A fork has the number of threads that the server imported numpy and torch with.
 THREADS = 1
-# Fewer scripts do not win back what it takes to import the library.
+# The import of the library takes longer than it saves for fewer scripts.
 ENOUGH = 8
 ALONE = {
     "OMP_NUM_THREADS": str(THREADS),
@@ -45,8 +45,8 @@ def start() -> subprocess.Popen:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("\0" + address)
         listener.listen(socket.SOMAXCONN)
-        # Ctrl-C is for the jobs. What this thread blocks, the process that it starts blocks from
-        # its first moment on.
+        # Ctrl-C is for the jobs. A process starts with the blocked signals of the thread that
+        # starts it.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             server = subprocess.Popen(
@@ -64,10 +64,12 @@ def start() -> subprocess.Popen:
 def hand_over() -> None:
     """Let a fork of the server run this process's script, and exit as it does. Return where there
     is no server."""
-    address, python = json.loads(os.environ.get(VARIABLE) or "[null, null]")
+    if not os.environ.get(VARIABLE):
+        return
+    address, python = json.loads(os.environ[VARIABLE])
     if python != sys.executable:
         return
-    # Whoever stops this process stops the fork.
+    # A signal that stops this process must stop the fork.
     waiting = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     with socket.socket(socket.AF_UNIX) as server, server.makefile() as answers:
         try:
@@ -79,30 +81,31 @@ def hand_over() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the fork by itself
         signal.signal(signal.SIGTERM, lambda *_: os.kill(fork, signal.SIGTERM))
         signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
-        status = "1"  # of a fork that a signal ended
+        status = ""
         with suppress(OSError):
-            status = answers.readline() or status
-        os._exit(int(status))
+            status = answers.readline()
+        os._exit(int(status or "1"))  # empty if a signal ended the fork
 
 
 def _send_script(server: socket.socket, address: str) -> None:
     server.connect("\0" + address)
     variables = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    script = json.dumps(
-        {"script": sys.argv[0], "folder": os.getcwd(), "variables": variables}
-    ).encode()
-    socket.send_fds(server, [len(script).to_bytes(8)], [sys.stdout.fileno(), sys.stderr.fileno()])
-    server.sendall(script)
+    request = {"script": sys.argv[0], "folder": os.getcwd(), "variables": variables}
+    message = json.dumps(request).encode()
+    streams = [sys.stdout.fileno(), sys.stderr.fileno()]
+    socket.send_fds(server, [len(message).to_bytes(8)], streams)
+    server.sendall(message)
 
 
 def import_library() -> None:
-    """Import what jobs need: the library, and what Snakemake's first lines in a script import."""
+    """Import the modules that jobs need: the library, and those of Snakemake's first lines in a
+    script."""
     gc.disable()
     importlib.import_module("snakemake.utils")
     for module in pkgutil.walk_packages(bertshift.__path__, "bertshift."):
         importlib.import_module(module.name)
     gc.enable()
-    gc.freeze()  # else the first collection in each fork copies all that is imported
+    gc.freeze()  # else the first collection in each fork copies all imported objects
 
 
 def serve(listener: socket.socket, driver: int) -> None:
@@ -112,7 +115,7 @@ def serve(listener: socket.socket, driver: int) -> None:
     scripts = 0
     while True:
         ready, *_ = select.select([listener, driver], [], [])
-        forks -= _ended(forks)
+        forks = {fork for fork in forks if not _has_ended(fork)}
         if driver in ready:
             break
         client, _ = listener.accept()
@@ -121,7 +124,7 @@ def serve(listener: socket.socket, driver: int) -> None:
             import_library()
         if (fork := os.fork()) == 0:
             listener.close()
-            _be(client)
+            _run_job(client)
         forks.add(fork)
         client.close()
     for fork in forks:
@@ -129,28 +132,31 @@ def serve(listener: socket.socket, driver: int) -> None:
             os.kill(fork, signal.SIGTERM)
 
 
-def _ended(forks: set[int]) -> set[int]:
-    return {fork for fork in forks if os.waitpid(fork, os.WNOHANG)[0]}
+def _has_ended(fork: int) -> bool:
+    ended, _ = os.waitpid(fork, os.WNOHANG)
+    return ended != 0
 
 
-def _be(client: socket.socket) -> None:
-    """Be the script's process until its end."""
+def _run_job(client: socket.socket) -> None:
+    """Run the client's script in this process, then exit."""
     status = 1
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        size, descriptors, *_ = socket.recv_fds(client, 8, 2)
-        told = json.loads(client.recv(int.from_bytes(size), socket.MSG_WAITALL))
-        for ours, theirs in zip((1, 2), descriptors, strict=True):
-            os.dup2(theirs, ours)
-        os.chdir(told["folder"])
+        size, (stdout, stderr), *_ = socket.recv_fds(client, 8, 2)
+        request = json.loads(client.recv(int.from_bytes(size), socket.MSG_WAITALL))
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        os.chdir(request["folder"])
         os.environ.clear()
-        os.environ.update(told["variables"])
+        os.environ.update(request["variables"])
         tempfile.tempdir = None  # the job has its own
         client.sendall(f"{os.getpid()}\n".encode())
+        script = request["script"]
         with suppress(OSError):  # the name that `ps` and `top` show
-            Path("/proc/self/comm").write_text(Path(told["script"]).stem.rpartition(".")[2])
-        sys.argv, sys.path[0] = [told["script"]], os.path.dirname(told["script"])
-        runpy.run_path(told["script"], run_name="__main__")
+            Path("/proc/self/comm").write_text(Path(script).stem.rpartition(".")[2])
+        sys.argv = [script]
+        sys.path[0] = os.path.dirname(script)
+        runpy.run_path(script, run_name="__main__")
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -162,7 +168,7 @@ def _be(client: socket.socket) -> None:
                 stream.flush()
         with suppress(OSError):
             client.sendall(f"{status}\n".encode())
-        os._exit(status)  # to free what is imported would take longer than to start
+        os._exit(status)  # a normal exit frees all imported objects, which takes long
 
 
 if __name__ == "__main__":
