@@ -392,6 +392,11 @@ def test_examples_are_of_the_models_of_figures_that_show_heads():
     assert not figures.examples_of(config, names)
 
 
+def test_the_page_reads_the_tables_that_it_has_a_line_for(config):
+    folders = {table.split("/")[1] for table in figures.gallery(config).inputs["tables"]}
+    assert {"rsa", "scores"} <= folders and not folders & {"ablation", "attention_to", "sweeps"}
+
+
 def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same(config):
     same = configured(
         tasks={"rte": {"max_train": 90, "max_dev": 80}},
