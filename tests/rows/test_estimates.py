@@ -9,42 +9,33 @@ from bertshift.rows.estimates import BOTH, INPUTS, NONE, REPLICATES, estimate, e
 def test_replicates_alone_have_students_interval():
     values = np.random.default_rng(0).normal(size=5)
     single, five = estimate(values[:1]), estimate(values)
-    assert (single.mean, single.interval) == (values[0], NONE) and np.isnan(
-        [single.low, single.high]
-    ).all()
-    assert (five.low, five.high) == pytest.approx(
-        stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
-    )
-    assert five.interval == REPLICATES
+    assert (single.mean, single.interval) == (values[0], NONE) and np.isnan(single.low)
+    expected = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    assert (five.low, five.high) == pytest.approx(expected) and five.interval == REPLICATES
     with pytest.raises(UserError, match="finite"):
         estimate([1.0, np.nan])
 
 
-def make_numbers(runs, blocks, sd, seed=0):
-    """Numbers [runs, blocks] with effects of runs, blocks and neither; the means, and those
+def make_numbers(runs, sd_of_blocks):
+    """Numbers [runs, 20 blocks] with effects of runs, blocks and neither; the means, and those
     without each block."""
-    random = np.random.default_rng(seed)
-    numbers = (
-        random.normal(0, sd[0], (runs, 1))
-        + random.normal(0, sd[1], blocks)
-        + random.normal(0, sd[2], (runs, blocks))
-    )
-    return numbers, numbers.mean(1), (numbers.sum(1, keepdims=True) - numbers) / (blocks - 1)
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(runs, 1)) + rng.normal(0, sd_of_blocks, 20)
+    numbers += rng.normal(size=(runs, 20))
+    return numbers, numbers.mean(1), (numbers.sum(1, keepdims=True) - numbers) / 19
 
 
 def test_runs_and_blocks_by_the_table_of_variance():
     """Sums of squares by hand; t is weighted by the parts of the variance (Cochran and Cox
     1950)."""
-    numbers, values, left_out = make_numbers(4, 20, (1.0, 5.0, 1.0))
+    numbers, values, left_out = make_numbers(4, sd_of_blocks=5)
     mean, runs, blocks = numbers.mean(), numbers.mean(1, keepdims=True), numbers.mean(0)
-    between, across = 20 * ((runs - mean) ** 2).sum() / 3, 4 * ((blocks - mean) ** 2).sum() / 19
+    between, across = 20 * runs.var(ddof=1), 4 * blocks.var(ddof=1)
     rest = ((numbers - runs - blocks + mean) ** 2).sum() / 57
     error = np.sqrt((between + across - rest) / 80)
     t = np.average(stats.t.ppf(0.975, [3, 19]), weights=[between, across])
-    crossed, single = (
-        estimate(values, left_out=left_out),
-        estimate(values[:1], left_out=left_out[:1]),
-    )
+    crossed = estimate(values, left_out=left_out)
+    single = estimate(values[:1], left_out=left_out[:1])
     assert (crossed.low, crossed.high) == pytest.approx((mean - t * error, mean + t * error))
     expected = stats.t.interval(0.95, 19, values[0], stats.sem(numbers[0]))
     assert (single.low, single.high) == pytest.approx(expected)
@@ -55,15 +46,13 @@ def test_examples_that_are_all_right_have_an_interval():
     """A cell that is all right, one that is not, and one that is no share of examples."""
     values, without = np.ones((3, 3)), np.ones((3, 20, 3))
     values[0, 1] = without[0, :, 1] = 0.99
-    right, nearly, no_share = estimate(
-        values, left_out=without, bounds=(0, 1), examples=[150, 150, np.nan]
-    ).low
+    examples = [150, 150, np.nan]
+    right, nearly, no_share = estimate(values, None, without, (0, 1), examples).low
     assert right == pytest.approx(1 - stats.t.ppf(0.975, 19) * 2 / 154)
     assert nearly == estimate(values[:, 1], left_out=without[..., 1], bounds=(0, 1)).low
     assert no_share == 1
-    assert (
-        estimate(values[:, 0], bounds=(0, 1), examples=150).low == 1
-    )  # nothing is known of its inputs
+    # Nothing is known of its inputs.
+    assert estimate(values[:, 0], bounds=(0, 1), examples=150).low == 1
 
 
 def test_a_pair_of_runs_alone_is_sure_of_nothing():
@@ -73,18 +62,16 @@ def test_a_pair_of_runs_alone_is_sure_of_nothing():
 
 
 def test_probabilities_are_those_of_the_interval():
-    _, values, left_out = make_numbers(3, 20, (1, 3, 1))
+    _, values, left_out = make_numbers(3, sd_of_blocks=3)
     for mean in (estimate([1.0, 2.0, 4.0]), estimate(values, left_out=left_out)):
-        ends = (mean.low, mean.high), (-np.inf, mean.low), (-np.inf, np.inf)
-        assert [mean.probability(*bounds) for bounds in ends] == pytest.approx([0.95, 0.025, 1])
-    assert (
-        estimate([1.0, 1.0]).probability(0, 2) == 1 and estimate([1.0, 1.0]).probability(2, 3) == 0
-    )
+        ends = (mean.low, mean.high), (-np.inf, mean.low)
+        assert [mean.probability(*bounds) for bounds in ends] == pytest.approx([0.95, 0.025])
+    equal = estimate([1.0, 1.0])
+    assert (equal.probability(0, 2), equal.probability(2, 3)) == (1, 0)
 
 
 def test_a_number_over_all_replicates_has_the_jackknifes_error():
     """The error of a mean is the classical one."""
-    values = np.random.default_rng(1).normal(size=6)
-    without = [np.delete(values, i).mean() for i in range(6)]
-    assert estimate_of_all(values.mean(), without).error == pytest.approx(stats.sem(values))
+    values = np.array([1.0, 2.0, 6.0])
+    assert estimate_of_all(3, [4, 3.5, 1.5]).error == pytest.approx(stats.sem(values))
     assert np.isnan(estimate_of_all(1.0, []).high)

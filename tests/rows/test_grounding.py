@@ -20,54 +20,50 @@ def pairs_table(runs, distance, behaviour, failed):
     """The pairs of runs (model, init, seed) within an init; `far` and `other` are indexed by
     run."""
     rows = [
-        (
-            *runs[i],
-            *runs[j],
-            runs[i] in failed,
-            runs[j] in failed,
-            distance[i, j],
-            behaviour[i, j],
-            distance[i, j],
-        )
-        for i, j in combinations(range(len(runs)), 2)
-        if runs[i][1] == runs[j][1]
+        (*a, *b, a in failed, b in failed, distance[i, j], behaviour[i, j])
+        for (i, a), (j, b) in combinations(enumerate(runs), 2)
+        if a[1] == b[1]
     ]
-    columns = ["model", "init", "seed", "reference", "ref_init", "ref_seed", "failed", "ref_failed", "value", "score",
-               "outputs"]  # fmt: skip
-    table = pd.DataFrame(rows, columns=columns)
-    return table.assign(stimuli="rte", variant="rsa", summary="last", predictions=np.nan)
+    columns = [
+        "model",
+        "init",
+        "seed",
+        "reference",
+        "ref_init",
+        "ref_seed",
+        "failed",
+        "ref_failed",
+        "value",
+        "score",
+    ]
+    table = pd.DataFrame(rows, columns=columns).assign(predictions=np.nan, stimuli="rte")
+    return table.assign(outputs=table["value"], variant="rsa", summary="last")
 
 
 def by_enumeration(runs, distance, behaviour, keep_kinds):
     """rho, p and the number of orders: by all moves of kinds, and of each init's seeds, onto those
     of the same runs."""
-    labels = [sorted({kind for kind, *_ in runs})]
-    labels += [sorted({run[1:] for run in runs if run[1] == init}) for init in (1, 2)]
-    partners = {kind: {run[1:] for run in runs if run[0] == kind} for kind in labels[0]}
-    partners |= {seed: {run[0] for run in runs if run[1:] == seed} for seed in chain(*labels[1:])}
+    kinds = sorted({kind for kind, *_ in runs})
+    seeds = [sorted({run[1:] for run in runs if run[1] == init}) for init in (1, 2)]
+    partners = {label: set() for label in chain(kinds, *seeds)}
+    for kind, init, seed in runs:
+        partners[kind].add((init, seed))
+        partners[init, seed].add(kind)
     rhos = []
-    for orders in product(*map(permutations, labels)):
-        to = dict(zip(chain(*labels), chain(*orders), strict=True))
-        if (keep_kinds and orders[0] != (*labels[0],)) or any(
-            partners[a] != partners[to[a]] for a in to
-        ):
+    for orders in product(*map(permutations, [kinds, *seeds])):
+        to = dict(zip(partners, chain(*orders), strict=True))
+        if keep_kinds and [*orders[0]] != kinds or any(partners[a] != partners[to[a]] for a in to):
             continue
-        correlations = []
+        correlations, numbers_of_pairs = [], []
         for init in (1, 2):
-            pairs = list(combinations([run for run in runs if run[1] == init], 2))
-            at = [[runs.index(run) for run in pair] for pair in pairs]
-            put = [[runs.index((to[run[0]], *to[run[1:]])) for run in pair] for pair in pairs]
-            rho = spearmanr(
-                [distance[i, j] for i, j in at], [behaviour[i, j] for i, j in put]
-            ).statistic
-            correlations.append((len(pairs), rho))
-        rhos.append(
-            np.average(
-                [rho for _, rho in correlations], weights=[pairs for pairs, _ in correlations]
-            )
-        )
-    rhos = np.array(rhos)
-    return rhos[0], np.mean(rhos >= rhos[0] - 1e-12), len(rhos)
+            rows = [row for row, run in enumerate(runs) if run[1] == init]
+            moved = [runs.index((to[runs[row][0]], *to[runs[row][1:]])) for row in rows]
+            upper = np.triu_indices(len(rows), 1)
+            sides = distance[np.ix_(rows, rows)][upper], behaviour[np.ix_(moved, moved)][upper]
+            correlations.append(spearmanr(*sides).statistic)
+            numbers_of_pairs.append(len(sides[0]))
+        rhos.append(np.average(correlations, weights=numbers_of_pairs))
+    return rhos[0], np.mean(np.array(rhos) >= rhos[0] - 1e-12), len(rhos)
 
 
 @pytest.mark.parametrize(
@@ -89,20 +85,20 @@ def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(
         distance[runs.index(run)] = distance[:, runs.index(run)] = np.nan
     table = tracking(pairs_table(runs, distance, behaviour, failed)).set_index("behaviour")
     assert list(table.index) == ["score", "outputs"]  # of a regression
-    used = [run for run in runs if run not in failed + collapsed]
-    at = np.ix_(*[[runs.index(run) for run in used]] * 2)
+    rows = [row for row, run in enumerate(runs) if run not in failed + collapsed]
+    used = [runs[row] for row in rows]
+    sides = [matrix[np.ix_(rows, rows)] for matrix in (distance, behaviour)]
     score, outputs = table.loc["score"], table.loc["outputs"]
-    rho, p, orders = by_enumeration(used, distance[at], behaviour[at], keep_kinds=False)
-    assert (score["rho"], score["p"], score["orders"]) == (pytest.approx(rho), p, orders)
-    _, p, orders = by_enumeration(used, distance[at], behaviour[at], keep_kinds=True)
-    assert (score["p_within"], score["orders_within"]) == (p, orders)
-    assert outputs["rho"] == pytest.approx(1) and outputs["p"] * outputs[
-        "orders"
-    ] == pytest.approx(1)
+    assert tuple(score[["rho", "p", "orders"]]) == pytest.approx(
+        by_enumeration(used, *sides, False)
+    )
+    expected = by_enumeration(used, *sides, keep_kinds=True)
+    assert tuple(score[["rho", "p_within", "orders_within"]]) == pytest.approx(expected)
+    assert (outputs["rho"], outputs["p"]) == pytest.approx((1, 1 / outputs["orders"]))
     assert table["q"].to_numpy() == pytest.approx(false_discovery_control(table["p"]))
-    sizes = [sum(run[1] == init for run in used) for init in (1, 2)]
-    counted = [len(used), sum(n * (n - 1) // 2 for n in sizes), 2, 12 - len(failed), len(failed)]
-    assert score[["runs", "pairs", "blocks", "trained", "failed"]].tolist() == counted
+    pairs = sum(a[1] == b[1] for a, b in combinations(used, 2))
+    counts = [len(used), pairs, 2, 12 - len(failed), len(failed)]
+    assert score[["runs", "pairs", "blocks", "trained", "failed"]].tolist() == counts
 
 
 def block(distance, behaviour):
@@ -111,13 +107,9 @@ def block(distance, behaviour):
 
 def test_random_orders_agree_with_all_and_are_the_same_again():
     blocks = [block(symmetric(5, seed), symmetric(5, 20 + seed)) for seed in (1, 2)]
-    exact, drawn = mantel(blocks, orders=120**2), mantel(blocks, "a", orders=5000)
-    assert drawn == mantel(blocks, "a", orders=5000) != mantel(blocks, "b", orders=5000)
-    assert (
-        drawn.rho == exact.rho
-        and drawn.p == pytest.approx(exact.p, abs=0.02)
-        and drawn.orders == 5000
-    )
+    exact, random = mantel(blocks, orders=120**2), mantel(blocks, "a", orders=5000)
+    assert random == mantel(blocks, "a", orders=5000) != mantel(blocks, "b", orders=5000)
+    assert (random.p, random.orders) == (pytest.approx(exact.p, abs=0.02), 5000)
 
 
 @pytest.mark.parametrize(

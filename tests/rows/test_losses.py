@@ -7,8 +7,7 @@ from bertshift.rows.losses import loss_table, moving_average
 
 def test_the_average_is_of_all_losses_so_far_with_falling_weights():
     values = np.random.default_rng(0).normal(size=50)
-    weights = [0.98 ** np.arange(n)[::-1] for n in range(1, 51)]
-    expected = [np.average(values[: len(each)], weights=each) for each in weights]
+    expected = [np.average(values[:n], weights=0.98 ** np.arange(n)[::-1]) for n in range(1, 51)]
     assert moving_average(values) == pytest.approx(expected)
 
 
@@ -23,11 +22,7 @@ def test_every_step_of_every_replicate_is_a_row():
         {"metric": "mcc", "scores": {"mcc": mcc}, "majority": {"mcc": 0.0}} for mcc in (0.0, 0.5)
     ]
     table = loss_table(steps, outcomes, made_from, "cola train")
-    found = table[["init", "checkpoint", "failed", "value"]].to_numpy().tolist()
-    assert found == [
-        [1, "a", True, 1.0],
-        [1, "a", True, 0.5],
-        [2, "b", False, 3.0],
-        [2, "b", False, 0.5],
-    ]
+    rows = table[["init", "checkpoint", "failed"]].to_numpy().tolist()
+    assert rows == [[1, "a", True]] * 2 + [[2, "b", False]] * 2
+    assert table["value"].tolist() == [1.0, 0.5, 3.0, 0.5]
     assert table["smoothed"][2] == pytest.approx(3.0)

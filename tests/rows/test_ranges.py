@@ -18,21 +18,18 @@ STEPS = ERROR * ERRORS
 
 def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers_on_the_logarithm():
     r, p, x = 0.95, 0.97, 2.5
-    assert reached(r, ERROR, ERRORS, CORRELATION) == pytest.approx(
-        np.tanh(np.arctanh(r) + STEPS / (1 - r**2))
-    )
-    shares = expit(logit(p) + STEPS / (p * (1 - p)))
-    assert reached(p, ERROR, ERRORS, SHARE) == pytest.approx(shares)
-    assert reached(100 * p, 100 * ERROR, ERRORS, (0.0, 100.0)) == pytest.approx(100 * shares)
-    assert reached(x, ERROR, ERRORS, POSITIVE) == pytest.approx(np.exp(np.log(x) + STEPS / x))
-    assert reached(-x, ERROR, ERRORS, (-np.inf, 0.0)) == pytest.approx(
-        -reached(x, ERROR, -ERRORS, POSITIVE)
-    )
-    assert reached(x, ERROR, ERRORS, ANY).tolist() == (x + STEPS).tolist()
+    correlations = np.tanh(np.arctanh(r) + STEPS / (1 - r**2))
+    assert reached(r, ERROR, ERRORS, CORRELATION) == pytest.approx(correlations)
+    points = 100 * expit(logit(p) + STEPS / (p * (1 - p)))
+    assert reached(100 * p, 100 * ERROR, ERRORS, (0.0, 100.0)) == pytest.approx(points)
+    positive = np.exp(np.log(x) + STEPS / x)
+    assert reached(x, ERROR, ERRORS, POSITIVE) == pytest.approx(positive)
+    assert reached(-x, ERROR, -ERRORS, (-np.inf, 0.0)) == pytest.approx(-positive)
+    assert reached(x, ERROR, ERRORS, ANY) == pytest.approx(x + STEPS)
 
 
 def test_at_an_end_a_step_is_cut_there():
-    """No scale has a place for an end: a layer that did not change has a similarity of 1 and no
+    """No scale has a value for an end: a layer that did not change has a similarity of 1 and no
     interval around it."""
     assert reached(1.0, 0.1, [-1, 0, 1], CORRELATION).tolist() == [0.9, 1.0, 1.0]
     assert reached(0.0, 0.1, [-1, 1], POSITIVE).tolist() == [0.0, 0.1]
@@ -55,13 +52,16 @@ def test_a_share_of_all_or_none_of_n_examples_reaches_wilsons_limit(unit, right)
     """Two errors away, in the unit of the value."""
     wilson = stats.binomtest(right, 150).proportion_ci(stats.norm.cdf(2) * 2 - 1, method="wilson")
     value, bounds = unit * right / 150, (0.0, float(unit))
-    found = reached(value, least_error(value, 150, bounds), np.array([-2.0, 2.0]), bounds)
-    assert found == pytest.approx([unit * wilson.low, unit * wilson.high])
+    limits = reached(value, least_error(value, 150, bounds), np.array([-2.0, 2.0]), bounds)
+    assert limits == pytest.approx([unit * wilson.low, unit * wilson.high])
 
 
-def test_other_numbers_have_no_least_error():
-    others = [(149 / 150, 150, SHARE), (1.0, np.nan, SHARE), (0.0, 150, POSITIVE), (1.0, 150, ANY)]
-    assert not any(least_error(*other) for other in others)
+@pytest.mark.parametrize(
+    "number",
+    [(149 / 150, 150, SHARE), (1.0, np.nan, SHARE), (0.0, 150, POSITIVE), (1.0, 150, ANY)],
+)
+def test_other_numbers_have_no_least_error(number):
+    assert not least_error(*number)
 
 
 def test_a_share_of_examples_is_found_by_its_name_and_kind():
@@ -75,38 +75,25 @@ def test_a_share_of_examples_is_found_by_its_name_and_kind():
     table = pd.DataFrame(rows, columns=["metric", "score"])
     shares = [150, np.nan, 150, np.nan, np.nan]
     assert ranges.examples(table.assign(dev=150)).tolist() == pytest.approx(shares, nan_ok=True)
-    assert (
-        ranges.examples(table.assign(n=7, dev=150))[0] == 7
-        and np.isnan(ranges.examples(table)).all()
-    )
+    assert ranges.examples(table.assign(n=7, dev=150))[0] == 7
+    assert np.isnan(ranges.examples(table)).all()
 
 
 def test_an_interval_and_its_probabilities_lie_inside_the_range():
-    values, (mean, error) = np.array([0.95, 0.99]), (0.97, 0.02)
-    two = estimate(values, bounds=SHARE)
-    t, scale = stats.t.ppf(0.975, 1), error / (mean * (1 - mean))
-    assert (two.low, two.high) == pytest.approx(
-        tuple(expit(logit(mean) + [-t * scale, t * scale]))
-    )
-    above = stats.t.cdf((logit(mean) - logit(0.9)) / scale, 1)
-    bounds = (0.0, 1.0), (-np.inf, two.low), (0.9, np.inf)
-    assert [two.probability(*each) for each in bounds] == pytest.approx([1, 0.025, above])
-    cells = np.array([values, [0.2, 0.4]]).T
+    two = estimate([0.95, 0.99], bounds=SHARE)
+    distribution = stats.t(1, logit(0.97), 0.02 / (0.97 * 0.03))  # of the logit
+    assert (two.low, two.high) == pytest.approx(tuple(expit(distribution.interval(0.95))))
+    probabilities = two.probability(0.0, 1.0), two.probability(0.9, np.inf)
+    assert probabilities == pytest.approx((1, distribution.sf(logit(0.9))))
+    cells = np.array([[0.95, 0.2], [0.99, 0.4]])
     mixed = estimate(cells, bounds=(np.array([0.0, -np.inf]), np.array([1.0, np.inf])))
     assert mixed.high == pytest.approx([two.high, estimate(cells[:, 1]).high])
 
 
 def test_a_measure_is_found_by_its_name_and_kind():
-    rows = [
-        ("js", "nats"),
-        ("js", "bits"),
-        ("cka", "cka_debiased"),
-        ("edge_probe_delta", "mix"),
-        ("mine", "x"),
-    ]
+    rows = [("js", "nats"), ("cka", "cka_debiased"), ("edge_probe_delta", "mix"), ("mine", "x")]
     table = pd.DataFrame(rows, columns=["metric", "variant"])
-    expected = [[0.0, np.log(2)], [0.0, 1.0], [0.0, 2.0], list(ANY), list(ANY)]
-    assert ranges.of(table).tolist() == expected
+    assert ranges.of(table).tolist() == [[0.0, np.log(2)], [0.0, 2.0], [*ANY], [*ANY]]
     ranges.check_declared(table[:-1], "mine.tsv")
     with pytest.raises(UserError, match="mine.tsv: the metric 'mine', variant x"):
         ranges.check_declared(table, "mine.tsv")
@@ -118,11 +105,11 @@ def test_a_measure_is_found_by_its_name_and_kind():
 
 def test_every_score_of_a_task_has_its_range():
     question = {"id": "q", "question": "a", "context": "b", "answers": [{"text": "b", "start": 0}]}
-    answers = [question | {"impossible": impossible} for impossible in (False, True)]
-    asked = AnswerSpans("squad2", "squad2").score(answers, [Answer("b", -1.0), Answer("b", 1.0)])
+    questions = [question | {"impossible": impossible} for impossible in (False, True)]
+    squad = AnswerSpans("squad2", "squad2").score(questions, [Answer("b", 0.0)] * 2)
     thresholds = {"best_f1_threshold", "best_exact_match_threshold"}
-    assert len(asked) == 10 and thresholds < asked.keys()
-    for name in {*asked, *CLASS_SCORES, *REGRESSION_SCORES, *dependency_parsing.METRICS}:
+    assert len(squad) == 10
+    for name in {*squad, *CLASS_SCORES, *REGRESSION_SCORES, *dependency_parsing.METRICS}:
         table = pd.DataFrame({"metric": [name, *ranges.SCORED], "variant": "x", "score": name})
         ranges.check_declared(table, "scores.tsv")
         assert (ranges.of(table) == ANY).all() == (name in thresholds)
