@@ -14,11 +14,8 @@ from bertshift.verdicts.multiplicity import corrected, verdict_over, with_claim_
         ([HOLDS, UNDECIDED], UNDECIDED, HOLDS),
         ([FAILS, UNDECIDED], FAILS, UNDECIDED),
         ([FAILS, FAILS], FAILS, FAILS),
-        (
-            [HOLDS, UNTESTED],
-            UNDECIDED,
-            HOLDS,
-        ),  # a claim about all tasks has not been seen to hold on all
+        # A claim about all tasks has not been seen to hold on all.
+        ([HOLDS, UNTESTED], UNDECIDED, HOLDS),
         ([FAILS, UNTESTED], FAILS, UNDECIDED),
         ([UNTESTED, UNTESTED], UNTESTED, UNTESTED),
     ],
@@ -38,19 +35,19 @@ def test_probabilities_of_claims_and_holms_correction_by_hand():
         ],
         columns=["id", "over", "verdict", "probability"],
     )  # fmt: skip
-    found = with_claim_verdicts(rows.assign(null=""))
-    claims = found.drop_duplicates("id").set_index("id")
+    table = with_claim_verdicts(rows.assign(null=""))
+    claims = table.drop_duplicates("id").set_index("id")
     assert claims["claim_verdict"].tolist() == [HOLDS, HOLDS, UNDECIDED, UNTESTED]
     np.testing.assert_allclose(claims["claim_probability"], [0.99, 0.992, 0.7, np.nan])
     # Holm: .008 x 3 = .024, then .01 x 2 = .020, which is no less than the one before; then .3
     np.testing.assert_allclose(claims["adjusted_probability"], [0.976, 0.976, 0.7, np.nan])
-    assert corrected(found) == 2 and len(found) == len(rows)
-    nothing = with_claim_verdicts(rows.assign(null="").head(0))  # a figure without claims
-    assert nothing.empty and list(nothing) == list(found)
+    assert corrected(table) == 2 and len(table) == len(rows)
+    empty = with_claim_verdicts(rows.assign(null="").head(0))  # a figure without claims
+    assert empty.empty and list(empty) == list(table)
 
 
 @pytest.mark.parametrize(
-    "nulls, verdicts, said",
+    "nulls, verdicts, claim_null",
     [
         ([BEYOND, BEYOND], [HOLDS, HOLDS], BEYOND),
         ([BEYOND, TOO], [HOLDS, HOLDS], TOO),
@@ -58,8 +55,8 @@ def test_probabilities_of_claims_and_holms_correction_by_hand():
         ([TOO, ""], [HOLDS, FAILS], ""),  # the claim does not hold
     ],
 )
-def test_a_claim_says_no_more_beside_noise_than_its_cases(nulls, verdicts, said):
+def test_a_claim_says_no_more_beside_noise_than_its_cases(nulls, verdicts, claim_null):
     rows = pd.DataFrame(
         {"id": "A", "over": "all", "verdict": verdicts, "null": nulls, "probability": 0.99}
     )
-    assert with_claim_verdicts(rows)["claim_null"].unique().tolist() == [said]
+    assert with_claim_verdicts(rows)["claim_null"].unique().tolist() == [claim_null]
