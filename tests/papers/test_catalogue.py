@@ -10,71 +10,58 @@ from pictures import assert_every_number_is_in_the_table, assert_legible
 
 from bertshift.errors import UserError
 from bertshift.figures import style
-from bertshift.papers import by_name, catalogue
+from bertshift.papers import catalogue
 
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
-def test_a_figure_says_what_it_shows_and_of_what(published, name):
-    figure, table, caption = by_name.draw(
-        name, real(name, blocks=True), published[name.split("/")[0]]
-    )
+def test_a_figure_says_what_it_shows_and_of_what(draw, name):
+    figure, table, caption = draw(name, real(name, blocks=True))
     assert_every_number_is_in_the_table(figure, table)
     assert_legible(figure)
     line = " ".join(figure.texts[-1].get_text().split())
     assert line.startswith("Ours: scale small; ") and len(line) < 200
     shows, _, made_from = caption.partition("\n\n")
-    assert shows == catalogue.FIGURES[name].shows and made_from.startswith(
-        "Ours: scale small; checkpoint"
-    )
+    assert shows == catalogue.FIGURES[name].shows
+    assert made_from.startswith("Ours: scale small; checkpoint")
     assert not re.search(r"\bNone\b|\bnan\b|  |\n.", made_from)
 
 
 def test_a_caption_says_where_one_replicate_lies_far_from_the_others():
     """Pairs of runs, a few replicates and a published number are not tested."""
-    each = ["1; 2; 3; 4; 5", "1; 2; 1; 2; 90", "1; 2; 1; 2; 90", "1; 2; 90", ""]
-    table = pd.DataFrame({"each": each, "unit": ["seed", "seed", "seed pair", "seed", None]})
+    values = ["1; 2; 3; 4; 5", "1; 2; 1; 2; 90", "1; 2; 1; 2; 90", "1; 2; 90", ""]
+    table = pd.DataFrame({"each": values, "unit": ["seed", "seed", "seed pair", "seed", None]})
     assert "far from the others in 1 of 2 means (Grubbs's test" in style.far_off(table)
     assert style.far_off(table.drop(1)) == style.far_off(table[["unit"]]) == ""
 
 
-def test_same_numbers_same_bytes(published, tmp_path):
-    name, bytes_of = "merchant2020/figure2", []
-    for run in ("a", "b"):
-        drawn = by_name.draw(name, real(name), published["merchant2020"])
-        paths = [tmp_path / f"{run}.{kind}" for kind in ("png", "tsv", "txt", "pdf")]
-        style.save(drawn, *paths)
-        bytes_of.append([path.read_bytes() for path in paths])
-    assert bytes_of[0] == bytes_of[1]
-    png, *_, pdf = bytes_of[0]
+def test_same_numbers_same_bytes(draw, tmp_path):
+    paths = [tmp_path / f"figure2.{kind}" for kind in ("png", "tsv", "txt", "pdf")]
+
+    def contents():
+        style.save(draw("merchant2020/figure2", real("merchant2020/figure2")), *paths)
+        return [path.read_bytes() for path in paths]
+
+    png, tsv, txt, pdf = contents()
+    assert contents() == [png, tsv, txt, pdf]
     assert b"/FontFile2" in pdf and b"CreationDate" not in pdf and not re.search(rb"/Type3\b", pdf)
     assert b"Software" not in png and b"tIME" not in png
 
 
-CONFIG = {
-    "merchant2020/appendix_b": {"reference": "base"},
-    "hao2020/figure1": {"models": ["mnli@large"]},
-    "hao2020/figure6": {"models": ["mnli@large"]},
-    "hao2020/figure9": {},
-    "kovaleva2019/table1": {"models": ["cola@cased", "mnli.bertadam"]},
-    "college2020/figure1": {"models": ["cola@cased", "rte.plateau@cased"]},
-}
-
-
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "settings", "message"),
     [
-        ("merchant2020/appendix_b", r"merchant2020\.appendix_b lacks 'models'"),
-        ("hao2020/figure1", r"hao2020\.figure1 lacks 'reference'; .*reference: base"),
-        ("hao2020/figure6", r"hao2020\.figure6 lacks 'pairs'; .*pairs: \[\["),
-        ("hao2020/figure9", "no figure 'hao2020/figure9'"),
-        ("kovaleva2019/table1", r"kovaleva2019\.table1: 'mnli.bertadam' .* such as 'mnli'"),
-        ("college2020/figure1", r"figure1: 'rte.plateau@cased' .* such as 'rte@cased'"),
+        ("merchant2020/appendix_b", {"reference": "base"}, r"merchant2020\.appendix_b lacks 'models'"),
+        ("hao2020/figure1", {"models": ["mnli"]}, r"hao2020\.figure1 lacks 'reference'; .*reference: base"),
+        ("hao2020/figure6", {"models": ["mnli"]}, r"hao2020\.figure6 lacks 'pairs'; .*pairs: \[\["),
+        ("hao2020/figure9", {}, "no figure 'hao2020/figure9'"),
+        ("kovaleva2019/table1", {"models": ["mnli.bertadam"]}, r"table1: 'mnli.bertadam' .* such as 'mnli'"),
+        ("college2020/figure1", {"models": ["rte.plateau@cased"]}, r"'rte.plateau@cased' .* such as 'rte@cased'"),
     ],
-)
-def test_a_figure_whose_configuration_does_not_do_is_told(name, message):
+)  # fmt: skip
+def test_a_figure_whose_configuration_does_not_do_is_told(name, settings, message):
     paper, item = name.split("/")
     with pytest.raises(UserError, match=message):
-        catalogue.needs(name, {"figures": {paper: {item: CONFIG[name]}}})
+        catalogue.needs(name, {"figures": {paper: {item: settings}}})
 
 
 @pytest.mark.parametrize(
@@ -98,11 +85,8 @@ def test_the_figures_of_the_shipped_configuration_are_all_that_there_are():
     assert named == set(catalogue.FIGURES)
 
 
-def test_a_table_without_the_rows_says_so(published):
-    tables = {
-        path: table.assign(metric="js") for path, table in real("kovaleva2019/figure5").items()
-    }
-    with pytest.raises(
-        UserError, match=r"results/cosine/\w+_vs_base.tsv has no rows of metric 'cosine'"
-    ):
-        by_name.draw("kovaleva2019/figure5", tables, published["kovaleva2019"])
+def test_a_table_without_the_rows_says_so(draw):
+    name = "kovaleva2019/figure5"
+    tables = {path: table.assign(metric="js") for path, table in real(name).items()}
+    with pytest.raises(UserError, match=r"cosine/\w+_vs_base.tsv has no rows of metric 'cosine'"):
+        draw(name, tables)

@@ -5,21 +5,20 @@ from made_papers import real, stretched
 
 from bertshift.errors import UserError
 from bertshift.figures import numbers
-from bertshift.papers import by_name
 from bertshift.papers.kovaleva2019 import claims, panels
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
-def draw(item, published, inputs):
-    return by_name.draw(f"kovaleva2019/{item}", inputs, published["kovaleva2019"])
+@pytest.fixture
+def changed(decide):
+    """changed(figure, change) -> its claims on tables of MRPC that were changed."""
 
+    def decide_changed(item, change):
+        tables = stretched(f"kovaleva2019/{item}", "/mrpc", inits=5)
+        tables = {path: change(table[table["seed"] <= 1]) for path, table in tables.items()}
+        return decide(f"kovaleva2019/{item}", tables)
 
-def decide(item, published, bend, task="/mrpc"):
-    tables = stretched(f"kovaleva2019/{item}", task, inits=5)
-    tables = {path: bend(table[table["seed"] <= 1]) for path, table in tables.items()}
-    return by_name.decide(f"kovaleva2019/{item}", tables, published["kovaleva2019"]).set_index(
-        "claim"
-    )
+    return decide_changed
 
 
 def test_correlation_only_between_the_same_heads():
@@ -31,52 +30,46 @@ def test_correlation_only_between_the_same_heads():
     assert panels.agreement(ours[ours["layer"] <= 6], theirs) == panels.NOT_COMPARABLE
 
 
-def test_a_model_against_itself_has_no_before(published):
-    tables = {
-        path: table.assign(model="base")
-        for path, table in real("kovaleva2019/figure6", "/mrpc").items()
-    }
+def test_a_model_against_itself_has_no_before(draw):
+    tables = real("kovaleva2019/figure6", "/mrpc")
+    for table in tables.values():
+        table["model"] = "base"
     with pytest.raises(UserError, match="compares a model with itself"):
-        draw("figure6", published, tables)
+        draw("kovaleva2019/figure6", tables)
 
 
-def test_verdicts_follow_the_layers_of_special_tokens(published):
+@pytest.mark.parametrize(
+    ("first", "last", "verdict"), [("cls", "sep", HOLDS), ("sep", "cls", FAILS)]
+)
+def test_verdicts_follow_the_layers_of_special_tokens(changed, first, last, verdict):
     """The claim holds if early layers attend to [CLS] and late ones to [SEP], else it fails."""
 
-    def bend(first, last):
-        def change(table):
-            depth = table["layer"] / 12
-            level = table["token"].map({first: 1, last: 0}).fillna(0.5)
-            return table.assign(value=(level - depth).abs() / 2)
+    def change(table):
+        level = table["token"].map({first: 1, last: 0}).fillna(0.5)
+        return table.assign(value=(level - table["layer"] / 12).abs() / 2)
 
-        return change
-
-    for tokens, verdict in ((("cls", "sep"), HOLDS), (("sep", "cls"), FAILS)):
-        rows = decide("figure6", published, bend(*tokens)).filter(regex=r"K6.1 .*mrpc", axis=0)
-        assert len(rows) and (rows["verdict"] == verdict).all(), rows[
-            ["ours", "reason"]
-        ].to_string()
-    flat = decide(
-        "figure7", published, lambda t: t.assign(value=t["value"].mask(t["token"] == "sep", 0.9))
-    )
-    assert flat.loc["K7.1 (mrpc)", "verdict"] != UNTESTED
-    printed = (
-        flat.filter(like="K7.1", axis=0)["published_value"]
-        .str.extract(r"([-\d.]+)")[0]
-        .astype(float)
-    )
-    assert set(printed.index[printed <= 0]) == {f"K7.1 ({task})" for task in claims.EXCEPTIONS}
+    rows = changed("figure6", change).filter(regex=r"K6.1 .*mrpc", axis=0)
+    assert {*rows["verdict"]} == {verdict}, rows[["ours", "reason"]].to_string()
 
 
-def test_gains_are_over_the_replicates_own_parent_and_open_without_tokens(published):
+def test_the_papers_exceptions_are_those_of_its_figure(changed):
+    rows = changed("figure7", lambda table: table).filter(like="K7.1", axis=0)
+    assert rows.loc["K7.1 (mrpc)", "verdict"] != UNTESTED
+    published = rows["published_value"].str.extract(r"([-\d.]+)")[0].astype(float)
+    exceptions = {f"K7.1 ({task})" for task in claims.EXCEPTIONS}
+    assert set(rows.index[published <= 0]) == exceptions
+
+
+def test_gains_are_over_the_replicates_own_parent_and_open_without_tokens(changed):
     """Each pretraining run has its own level, which a mean of all runs would take for a gain of
     one of them."""
 
-    def bend(table):
-        here = (table["model"] == table["stimuli"]) & (table["head"] == 1) & (table["layer"] == 2)
-        return table.assign(value=0.1 * table["init"] + 0.02 * here)[table["token"] != "neg"]
+    def change(table):
+        is_tuned = table["model"] == table["stimuli"]
+        gains = is_tuned & (table["head"] == 1) & (table["layer"] == 2)
+        return table.assign(value=0.1 * table["init"] + 0.02 * gains)[table["token"] != "neg"]
 
-    gains = decide("linguistic", published, bend).filter(like="K6.4 (mrpc", axis=0)
+    gains = changed("linguistic", change).filter(like="K6.4 (mrpc", axis=0)
     tested = gains[~gains.index.str.contains("neg")]
     assert tested[["ours", "high"]].to_numpy(float) == pytest.approx(0.02)
     assert (tested["replicates"] == 5).all()
