@@ -21,42 +21,34 @@ def test_the_papers_summaries_follow_from_its_differences_but_for_three(
     published, key, differences, unit, task, wrong
 ):
     """Ours are made from the paper's differences, so that its summaries check our arithmetic."""
-    inputs = {"made": made_reinit.heads(task)}
+    tables = {"made": made_reinit.heads(task)}
     table = reinitialised_heads.tidy_summaries(
-        inputs, published["college2020"], key, differences, unit
+        tables, published["college2020"], key, differences, unit
     )
     cells = reinitialised_heads.with_derived(table)
     differing = cells[reinitialised_heads.differs(cells)]
     assert differing["head"].tolist() == wrong and set(differing["series"]) <= {"p25"}
-    cells = ["series", "layer", "head"]
-    ours = table[table["source"] == "ours"].set_index(cells)["value"]
-    printed = table[
-        (table["source"] == "published") & (table["provenance"] == "printed")
-    ].set_index(cells)["value"]
+    ours, printed = (
+        table.query(rows).set_index(["series", "layer", "head"])["value"]
+        for rows in ("source == 'ours'", "source == 'published' and provenance == 'printed'")
+    )
     printed = printed.drop(index=[("p25", 0, head) for head in wrong])
     assert np.abs(ours.loc[printed.index] - printed).max() < reinitialised_heads.EXACT
     assert len(printed) == len(ours) - len(wrong)
 
 
 def test_losses_of_runs_that_stop_apart_are_averaged_at_one_step(published):
-    short, long = (
-        pd.DataFrame({"seed": seed, "step": np.linspace(0, end, 11)[1:].round().astype(int)})
-        for seed, end in ((1, 70), (2, 100))
+    """One run failed and stopped at step 70, the other at 100."""
+    steps = np.concatenate([np.arange(7, 71, 7), np.arange(10, 101, 10)])
+    loss = 1 - steps / 100
+    table = pd.DataFrame(
+        {"seed": [1] * 10 + [2] * 10, "step": steps, "value": loss, "smoothed": loss}
     )
-    table = pd.concat([short, long]).assign(
-        init=1, model="rte.plateau@cased", position=5, layers=4, **made_tables.PLACE
-    )
-    table = table.assign(
-        value=1 - table["step"] / 100,
-        data="rte",
-        task="rte",
-        metric="loss",
-        failed=table["seed"] == 1,
-    )
-    inputs = {"losses.tsv": table.assign(smoothed=table["value"])}
-    _, drawn, _ = losses.figure4(inputs, published["college2020"])
-    assert drawn["value"].to_numpy() == pytest.approx(1 - drawn["step"].to_numpy() / 100)
-    assert drawn.set_index(["series", "step"])["replicates"]["loss"].to_dict() == {
-        step: 2 if step <= 70 else 1 for step in range(10, 101, 10)
-    }
-    assert drawn["trained"].eq(1).all() and drawn["failed"].eq(drawn["step"] <= 70).all()
+    table = table.assign(failed=table["seed"] == 1, data="rte", task="rte", metric="loss", init=1,
+                         model="rte.plateau@cased", position=5, layers=4, **made_tables.PLACE)  # fmt: skip
+    _, rows, _ = losses.figure4({"losses.tsv": table}, published["college2020"])
+    assert rows["value"].to_numpy() == pytest.approx(1 - rows["step"].to_numpy() / 100)
+    losses_drawn = rows[rows["series"] == "loss"]
+    assert losses_drawn["step"].tolist() == [*range(10, 101, 10)]
+    assert losses_drawn["replicates"].tolist() == [2] * 7 + [1] * 3
+    assert (rows["trained"] == 1).all() and (rows["failed"] == (rows["step"] <= 70)).all()
