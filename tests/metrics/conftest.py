@@ -1,3 +1,4 @@
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,26 +14,26 @@ def make_file(tmp_path):
 
     def make(name: str, hidden, lengths, maps=None, kept=None, **columns) -> Path:
         lengths = np.asarray(lengths)
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        special = np.zeros(offsets[-1], bool)
-        special[offsets[:-1]] = special[offsets[1:] - 1] = True
+        offsets = np.append(0, np.cumsum(lengths))
+        special = np.isin(np.arange(offsets[-1]), [offsets[:-1], offsets[1:] - 1])
         index = {
             "token_ids": np.arange(offsets[-1], dtype=np.int32),
             "special": special,
             "segment": np.zeros(offsets[-1], np.uint8),
             "example_offsets": offsets,
-            "map_offsets": np.concatenate([[0], np.cumsum(lengths**2)]),
+            "map_offsets": np.append(0, np.cumsum(lengths**2)),
             "example_ids": np.arange(len(lengths)).astype(str),
         } | columns
         if kept:
             index["kept_tokens"] = kept(special)
         heads = len(maps[0][0]) if maps else 0
-        with writing(tmp_path / name, index, len(hidden) - 1, hidden[0].shape[1], heads) as writer:
-            for example in range(len(lengths)):
+        path = tmp_path / name
+        with writing(path, index, len(hidden) - 1, hidden[0].shape[1], heads) as writer:
+            for example, (first, end) in enumerate(pairwise(offsets)):
                 for layer, states in enumerate(hidden):
-                    writer.hidden(layer, example, states[offsets[example] : offsets[example + 1]])
+                    writer.hidden(layer, example, states[first:end])
                 for layer, values in enumerate(maps or (), 1):
                     writer.attention(layer, example, values[example])
-        return tmp_path / name
+        return path
 
     return make

@@ -17,20 +17,20 @@ def centred(x):
 
 def pearson_of_distances(x, y):
     """RSA from the squared distances of unit rows, 2 - 2 cos, one for each pair."""
-    upper, found = np.triu_indices(len(x), 1), []
-    for z in (exact(x), exact(y)):
+    upper = np.triu_indices(len(x), 1)
+
+    def distances(z):
         unit = z / np.sqrt((z**2).sum(axis=1, keepdims=True))
-        distances = ((unit[:, None] - unit) ** 2).sum(axis=-1)[upper]
-        found.append(distances - distances.mean())
-    a, b = found
-    return float(a @ b / np.sqrt(a @ a * (b @ b)))
+        values = ((unit[:, None] - unit) ** 2).sum(axis=-1)[upper]
+        return values - values.mean()
+
+    return cosine_of_maps(distances(exact(x)), distances(exact(y)))
 
 
 def debiased_cka(x, y):
     """Song et al. 2012, from n x n kernels."""
-    k, l = (z @ z.T for z in (centred(x), centred(y)))
-    k, l = (one - np.diag(np.diag(one)) for one in (k, l))
-    n = len(k)
+    n = len(x)
+    k, l = (z @ z.T * (1 - np.eye(n)) for z in (centred(x), centred(y)))
 
     def hsic(a, b):
         means = a.sum() * b.sum() / ((n - 1) * (n - 2))
@@ -40,8 +40,7 @@ def debiased_cka(x, y):
 
 
 def biased_cka(x, y):
-    k, l = (z @ z.T for z in (centred(x), centred(y)))
-    return float(np.sum(k * l) / np.sqrt(np.sum(k**2) * np.sum(l**2)))
+    return cosine_of_maps(*(z @ z.T for z in (centred(x), centred(y))))
 
 
 def procrustes(x, y):
@@ -56,12 +55,15 @@ def procrustes(x, y):
 def variates(x, y, share):
     """(correlations, canonical variates [n, c] of each side, the sides centred), by decompositions
     of n x d matrices."""
-    sides, bases = [centred(z).astype(float) for z in (x, y)], []
-    for z in sides:
+
+    def directions(z):
         u, s, _ = np.linalg.svd(z, full_matrices=False)
-        bases.append(u[:, : int(np.argmax(np.cumsum(s**2) / np.sum(s**2) >= share - 1e-12)) + 1])
-    a, rho, b = np.linalg.svd(bases[0].T @ bases[1], full_matrices=False)
-    return rho, (bases[0] @ a, bases[1] @ b.T), sides
+        return u[:, : np.argmax(np.cumsum(s**2) / np.sum(s**2) >= share - 1e-12) + 1]
+
+    x, y = (centred(z).astype(float) for z in (x, y))
+    u, v = directions(x), directions(y)
+    a, rho, b = np.linalg.svd(u.T @ v, full_matrices=False)
+    return rho, (u @ a, v @ b.T), (x, y)
 
 
 def cca(x, y, share=0.99):
@@ -75,8 +77,8 @@ def google_mean(x, y):
 
 
 def pwcca(x, y, share, weighing):
-    rho, both, sides = variates(x, y, share)
-    alpha = np.abs(both[weighing].T @ sides[weighing]).sum(axis=1)
+    rho, both_variates, sides = variates(x, y, share)
+    alpha = np.abs(both_variates[weighing].T @ sides[weighing]).sum(axis=1)
     return 1 - alpha @ rho / alpha.sum()
 
 

@@ -29,14 +29,10 @@ MEASURES = {
 
 @pytest.fixture(params=["encoder", "decoder"])
 def attention_pair(make_file, request):
-    """(two files of 40 examples, 2 layers x 3 heads; their maps), which have zeros and differ a
+    """(a Pair of 40 examples, 2 layers x 3 heads; the maps of both), which have zeros and differ a
     little more in layer 2."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(2, 60, size=40)
-    logits = [[4 * rng.normal(size=(3, n, n)) for n in lengths] for _ in range(2)]
-    changed = [
-        [x + 0.1 * layer * rng.normal(size=x.shape) for x in logits[layer - 1]] for layer in (1, 2)
-    ]
 
     def softmax(x):
         p = np.exp(x - x.max(-1, keepdims=True))
@@ -44,42 +40,46 @@ def attention_pair(make_file, request):
         p = np.tril(p + 1e-9) if request.param == "decoder" else p
         return (p / p.sum(-1, keepdims=True)).astype(np.float32)
 
-    maps = [[[softmax(x) for x in layer] for layer in side] for side in (changed, logits)]
+    after, before = [], []
+    for layer in (1, 2):
+        logits = [4 * rng.normal(size=(3, n, n)) for n in lengths]
+        before.append([softmax(x) for x in logits])
+        after.append([softmax(x + 0.1 * layer * rng.normal(size=x.shape)) for x in logits])
     hidden = np.zeros((3, lengths.sum(), 2), np.float32)
-    return [
-        make_file(f"{name}.npz", hidden, lengths, side) for name, side in enumerate(maps)
-    ], maps
+    model, base = (
+        make_file(name, hidden, lengths, maps) for name, maps in (("a", after), ("b", before))
+    )
+    return Pair(model, base, {"model": "rte", "seed": 1}), after, before
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_same_as_its_definition_map_by_map(measure, attention_pair):
     compare, variant, definition = MEASURES[measure]
-    (model, base), maps = attention_pair
-    table = compare([Pair(model, base, {"model": "rte", "seed": 1})])
+    pair, after, before = attention_pair
+    table = compare([pair])
     assert list(table) == [
         "model", "seed", "variant", "layer", "ref_layer", "head", "value", "sd", "n", *JACKKNIFE_COLUMNS
     ]  # fmt: skip
     assert (table["n"] == 40).all()
-    for layer, own, before in zip((1, 2), *maps, strict=True):
-        expected = np.array([definition(a, b) for a, b in zip(own, before, strict=True)])
-        rows = table[(table["layer"] == layer) & (table["variant"] == variant)].sort_values("head")
-        within = 1e-12 if measure == "cosine" else 1e-6
-        each = np.column_stack([expected.mean(axis=1), expected])
-        np.testing.assert_allclose(rows["value"], each.mean(axis=0), rtol=within)
-        np.testing.assert_allclose(rows["sd"], each.std(axis=0, ddof=1), rtol=max(within, 1e-9))
+    table = table.set_index(["variant", "layer", "head"]).sort_index()
+    for layer in (1, 2):
+        heads = np.array(list(map(definition, after[layer - 1], before[layer - 1])))
+        rows = table.loc[variant, layer]
+        rtol = 1e-9 if measure == "cosine" else 1e-6
+        values = np.column_stack([heads.mean(axis=1), heads])
+        np.testing.assert_allclose(rows["value"], values.mean(axis=0), rtol=rtol)
+        np.testing.assert_allclose(rows["sd"], values.std(axis=0, ddof=1), rtol=rtol)
         if measure == "js":
-            bits = table[(table["layer"] == layer) & (table["variant"] == "bits")].sort_values(
-                "head"
-            )
-            np.testing.assert_allclose(bits["value"] * np.log(2), rows["value"], rtol=1e-12)
+            nats = table.loc["bits", layer]["value"] * np.log(2)
+            np.testing.assert_allclose(nats, rows["value"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_other_numbers_of_heads_are_refused(measure, make_file):
     hidden = np.zeros((2, 3, 4))
-    one, two = (make_file(f"{h}.npz", hidden, [3], [[np.full((h, 3, 3), 1 / 3)]]) for h in (2, 4))
+    pair = Pair(*(make_file(str(h), hidden, [3], [[np.full((h, 3, 3), 1 / 3)]]) for h in (2, 4)))
     with pytest.raises(UserError, match="1 layers x 2 heads .* 1 x 4"):
-        MEASURES[measure][0]([Pair(one, two)])
+        MEASURES[measure][0]([pair])
 
 
 @pytest.mark.parametrize("size", [1e-2, 1e-3])
@@ -87,11 +87,10 @@ def test_small_divergences_keep_their_digits(size):
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(50)).astype(np.float32)
     q = (p * (1 + size * rng.choice([-1, 1], 50))).astype(np.float32)
-    exact_p, exact_q = p.astype(np.longdouble), q.astype(np.longdouble)
-    middle = (exact_p + exact_q) / 2
-    exact = (exact_p * np.log(exact_p / middle) + exact_q * np.log(exact_q / middle)).sum() / 2
-    assert 1e-8 < exact < 1e-4
-    assert jensen_shannon.terms(p, q).sum() / 2 == pytest.approx(float(exact), rel=1e-7)
+    exact = np.stack([p, q]).astype(np.longdouble)
+    divergence = (exact * np.log(exact / exact.mean(axis=0))).sum() / 2
+    assert 1e-8 < divergence < 1e-4
+    assert jensen_shannon.terms(p, q).sum() / 2 == pytest.approx(float(divergence), rel=1e-7)
 
 
 def padded_toys(letters="abc", heads=2):
@@ -107,30 +106,27 @@ PADDED = [{"id": text, "text_a": text} for text in ("a b", "c c a b", "b")]
 
 def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
     (model, tokenizer), (reference, _) = padded_toys(), padded_toys()
-    table = cosine_padded.compare(
-        model, reference, tokenizer, PADDED, {"model": "x"}, pad_to=12, batch_size=2
-    )
+    save_model(tmp_path / "model", model, tokenizer)
+    save_model(tmp_path / "reference", reference, tokenizer)
+    pair = (tmp_path / "model", tmp_path / "reference", {"stimuli": "toys"})
+    table = cosine_padded.compare_saved([pair, pair], {"toys": PADDED}, 12)
     texts = [row["text_a"] for row in PADDED]
     batch = tokenizer(texts, padding="max_length", max_length=12, return_tensors="pt")
     with torch.inference_mode():
-        maps = [
-            torch.stack(one(**batch, output_attentions=True).attentions).numpy()
-            for one in (model, reference)
-        ]
-    expected = [np.mean(list(map(cosines, *layers)), axis=0) for layers in zip(*maps, strict=True)]
-    heads = table[table["head"] > 0].pivot(index="layer", columns="head", values="value")
-    np.testing.assert_allclose(heads, expected, rtol=1e-6)
-    assert set(table.variant) == {"padded"} and (table.n == 3).all()
-    folders = tmp_path / "model", tmp_path / "reference"
-    for folder, one in zip(folders, (model, reference), strict=True):
-        save_model(folder, one, tokenizer)
-    pair = (*folders, {"model": "x", "stimuli": "toys"})
-    saved = cosine_padded.compare_saved([pair, pair], {"toys": PADDED}, 12)
-    assert saved["value"].to_numpy() == pytest.approx([*table["value"]] * 2, rel=1e-6)
+        after, before = (
+            torch.stack(side(**batch, output_attentions=True).attentions).flatten(0, 1).numpy()
+            for side in (model, reference)
+        )
+    expected = np.array(list(map(cosines, after, before))).reshape(2, 3, 2).mean(axis=1)
+    heads = table[table["head"] > 0]["value"]
+    np.testing.assert_allclose(heads, [*expected.ravel()] * 2, rtol=1e-6)
+    assert set(table["variant"]) == {"padded"} and (table["n"] == 3).all()
+    batches = cosine_padded.compare(model, reference, tokenizer, PADDED, {}, 12, batch_size=2)
+    np.testing.assert_allclose([*batches["value"]] * 2, table["value"], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("letters", "heads", "length", "told"),
+    ("letters", "heads", "length", "message"),
     [
         ("cba", 2, 12, "model and .*other cut the inputs into other tokens"),
         ("abc", 4, 12, "2 x 4"),
@@ -138,10 +134,10 @@ def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
     ],
 )
 def test_padded_models_must_have_the_same_tokens_and_heads_and_enough_positions(
-    letters, heads, length, told, tmp_path
+    letters, heads, length, message, tmp_path
 ):
     save_model(tmp_path / "model", *padded_toys())
     save_model(tmp_path / "other", *padded_toys(letters, heads))
     pair = (tmp_path / "model", tmp_path / "other", {"stimuli": "toys"})
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         cosine_padded.compare_saved([pair], {"toys": PADDED}, length)

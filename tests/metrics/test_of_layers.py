@@ -23,7 +23,7 @@ from bertshift.models.loading import save_model
 from bertshift.models.weights import norms
 
 TEXTS = ["a b c", "d e f g h a", "b", "h g f e"]
-ROWS = [{"id": str(number), "text_a": each} for number, each in enumerate(TEXTS)]
+ROWS = [{"id": str(number), "text_a": text} for number, text in enumerate(TEXTS)]
 
 
 @pytest.fixture(scope="module")
@@ -31,38 +31,40 @@ def models():
     """The fine-tuned model, its parent, and one that is tuned otherwise."""
     before = model_of(CASES["classification"][0], layers=2).encoder
     before.set_attn_implementation("eager")
-    tuned = [copy.deepcopy(before) for _ in range(2)]
-    with torch.no_grad():
-        for weight in (each for model in tuned for each in model.parameters()):
-            weight += 0.1 * torch.randn_like(weight)
-    return tuned[0], before, tuned[1]
+    after, other = copy.deepcopy(before), copy.deepcopy(before)
+    for model in (after, other):
+        for weight in model.parameters():
+            weight.data += 0.1 * torch.randn_like(weight)
+    return after, before, other
 
 
 @pytest.fixture(scope="module")
 def folders(models, tmp_path_factory):
     """The folder of each model, by its file of activations."""
-    root, found = tmp_path_factory.mktemp("own"), {}
+    root, folders = tmp_path_factory.mktemp("models"), {}
     for name, model in zip(("model", "base", "other"), models, strict=True):
         save_model(root / name, model, TOKENIZER)
-        extract(model, TOKENIZER, ROWS, root / f"{name}.npz", max_length=16, attention=True)
-        found[root / f"{name}.npz"] = root / name
-    return found
+        path = root / f"{name}.npz"
+        extract(model, TOKENIZER, ROWS, path, max_length=16, attention=True)
+        folders[path] = root / name
+    return folders
 
 
 @torch.inference_mode()
 def maps_of(model, layer):
-    inputs = [TOKENIZER(each, return_tensors="pt") for each in TEXTS]
-    return [
-        model(**one, output_attentions=True).attentions[layer - 1][0].double().numpy()
-        for one in inputs
-    ]
+    maps = []
+    for row in ROWS:
+        output = model(**TOKENIZER(row["text_a"], return_tensors="pt"), output_attentions=True)
+        maps.append(output.attentions[layer - 1][0].double().numpy())
+    return maps
 
 
 def spliced(model, giver, layer):
     """Attention of a layer that has its queries and keys of another model."""
     mixed = copy.deepcopy(model)
-    own, other = (one.encoder.layer[layer - 1].attention.self for one in (mixed, giver))
-    own.query, own.key = other.query, other.key
+    given = giver.encoder.layer[layer - 1].attention.self
+    attention = mixed.encoder.layer[layer - 1].attention.self
+    attention.query, attention.key = given.query, given.key
     return maps_of(mixed, layer)
 
 
@@ -70,7 +72,7 @@ def test_each_part_is_what_a_spliced_model_shows(models, folders):
     after, before, _ = models
     table = own_or_inherited.compare([Pair(*list(folders)[:2])], folders)
     assert len(table) == 2 * 5 * 3 * 2 and (table["n"] == len(ROWS)).all()
-    values = table.set_index(["variant", "layer", "head", "measure"])["value"].sort_index()
+    table = table.set_index(["variant", "layer", "measure", "head"])["value"].sort_index()
     for layer in (1, 2):
         parts = {
             "total": maps_of(after, layer),
@@ -78,15 +80,14 @@ def test_each_part_is_what_a_spliced_model_shows(models, folders):
             "inherited": spliced(after, before, layer),
         }
         for variant, maps in parts.items():
-            for head in range(4):
-                pairs = [
-                    (x[head], y[head]) for x, y in zip(maps, maps_of(before, layer), strict=True)
-                ]
-                found = values[variant, layer, head + 1]
-                distance = np.mean([cosine(x.ravel(), y.ravel()) for x, y in pairs])
-                assert found["cosine_distance"] == pytest.approx(distance, rel=1e-4, abs=1e-7)
-                divergence = np.mean([np.mean(jensenshannon(x, y, axis=1) ** 2) for x, y in pairs])
-                assert found["js"] == pytest.approx(divergence, rel=1e-3, abs=1e-7)
+            distances, divergences = [], []
+            for x, y in zip(maps, maps_of(before, layer), strict=True):
+                distances.append([cosine(a.ravel(), b.ravel()) for a, b in zip(x, y, strict=True)])
+                divergences.append((jensenshannon(x, y, axis=2) ** 2).mean(axis=1))
+            values = table[variant, layer]
+            for measure, expected in (("cosine_distance", distances), ("js", divergences)):
+                heads, means = values[measure][1:], np.mean(expected, axis=0)
+                np.testing.assert_allclose(heads, means, rtol=1e-3, atol=1e-7)
 
 
 def test_the_vectors_are_those_whose_weighted_sum_the_layer_puts_out(models, folders):
@@ -96,17 +97,16 @@ def test_the_vectors_are_those_whose_weighted_sum_the_layer_puts_out(models, fol
     for number, module in enumerate(models[0].encoder.layer):
         states, dense = activations.hidden(number), module.attention.output.dense
         lengths = value_norms(Rerun(models[0], activations), number + 1, states)
-        for example, (first, last) in enumerate(pairwise(activations.offsets)):
-            x = torch.from_numpy(states[first:last].copy())
-            alpha = torch.from_numpy(activations.attention(number + 1)[example].copy())
+        for example, (first, end) in enumerate(pairwise(activations.offsets)):
+            x = torch.tensor(states[first:end])
+            alpha = torch.tensor(activations.attention(number + 1)[example])
             values = module.attention.self.value(x).reshape(-1, 4, 8)
-            given = torch.einsum("jhd,ohd->hjo", values, dense.weight.reshape(32, 4, 8))
-            put_out = torch.einsum("hij,hjo->io", alpha, given) + dense.bias
+            vectors = torch.einsum("jhd,ohd->hjo", values, dense.weight.reshape(32, 4, 8))
+            output = torch.einsum("hij,hjo->io", alpha, vectors) + dense.bias
             expected = dense(module.attention.self(x[None])[0])[0]
-            torch.testing.assert_close(put_out, expected, rtol=1e-4, atol=1e-5)
-            np.testing.assert_allclose(
-                lengths[:, first:last], given.norm(dim=-1).detach().numpy(), rtol=1e-5
-            )
+            torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-5)
+            norms_of_vectors = vectors.norm(dim=-1).detach().numpy()
+            np.testing.assert_allclose(lengths[:, first:end], norms_of_vectors, rtol=1e-5)
 
 
 def test_weights_that_numpy_cannot_read_are_named(models, tmp_path):
@@ -119,21 +119,8 @@ def test_weights_that_numpy_cannot_read_are_named(models, tmp_path):
 
 def test_attention_of_each_model_stands_in_one_table_once(models, folders, capsys):
     model, base, other = folders
-    pairs = [
-        Pair(
-            path,
-            base,
-            {
-                "model": "rte",
-                "reference": "base",
-                "init": 1,
-                "seed": seed,
-                "ref_init": 1,
-                "ref_seed": 0,
-            },
-        )
-        for seed, path in ((1, model), (2, other))
-    ]
+    keys = {"model": "rte", "reference": "base", "init": 1, "ref_init": 1, "ref_seed": 0}
+    pairs = [Pair(model, base, keys | {"seed": 1}), Pair(other, base, keys | {"seed": 2})]
     tags = ["PRON VERB PUNCT", "NOUN " * 6, "PUNCT", "VERB AUX VERB VERB"]
     texts = [
         row | {"text_a": text(row["text_a"], upos, upos.lower())}
@@ -144,13 +131,12 @@ def test_attention_of_each_model_stands_in_one_table_once(models, folders, capsy
     assert set(table["annotation"]) == {"upos (accuracy 0.950)"}
     counts = table.groupby("token")["n"].unique()
     assert counts["punct"] == [2] and counts["noun"] == [1] and "obj" not in counts
-    runs = table.drop_duplicates(["model", "seed"])[["model", "seed"]].to_numpy().tolist()
-    assert runs == [["rte", 1], ["base", 0], ["rte", 2]]
+    assert set(zip(table["model"], table["seed"])) == {("rte", 1), ("base", 0), ("rte", 2)}
     rows = table.set_index(["seed", "layer", "token", "variant", "head"])["value"].sort_index()
     assert rows.index.is_unique
-    for seed, path, one in ((1, model, models[0]), (0, base, models[1]), (2, other, models[2])):
+    for seed, path, encoder in zip((1, 0, 2), folders, models, strict=True):
         activations = Activations(path)
-        lengths = value_norms(Rerun(one, activations), 2, activations.hidden(1))
+        lengths = value_norms(Rerun(encoder, activations), 2, activations.hidden(1))
         expected = per_kind(activations.attention(2), lengths, token_kinds(activations, texts))
         for (kind, variant), values in expected.items():
             means = [values.mean(), *values.mean(axis=0)]

@@ -23,7 +23,7 @@ SCALES = (1e-300, 1e-100, 1, 1e100, 1e300)
 
 
 def moments_of(x, y) -> Moments:
-    return Comparison.of(CenteredStates.of(x), CenteredStates.of(y)).moments
+    return Comparison.of(*map(CenteredStates.of, (x, y))).moments
 
 
 def by_svcca(x, y, variant):
@@ -44,12 +44,12 @@ def of_layers(x, y):
 
 
 class Measure(NamedTuple):
-    """`kept` are the CHANGES of x that leave it as it is; `same`: of x and x turned."""
+    """`invariances` are the CHANGES of x that leave it as it is; `same`: of x and x turned."""
 
     of: Callable
     definition: Callable
     same: float | None = 0
-    kept: tuple[str, ...] = ("turned", "shifted")
+    invariances: tuple[str, ...] = ("turned", "shifted")
     within: float = 1e-9
 
 
@@ -66,10 +66,10 @@ MEASURES = {
     "google_mean98": Measure(partial(by_svcca, variant="google_mean98"), oracles.google_mean),
     "cca_full": Measure(partial(by_svcca, variant="cca_full"), partial(oracles.cca, share=1), 0, ANY_MAP),
     "pwcca weighted by x": Measure(
-        partial(by_variates, share=0.99, weighing=0), partial(oracles.pwcca, share=0.99, weighing=0), kept=("shifted",)
+        partial(by_variates, share=0.99, weighing=0), partial(oracles.pwcca, share=0.99, weighing=0), 0, ("shifted",)
     ),
     "pwcca weighted by y": Measure(
-        partial(by_variates, share=1, weighing=1), partial(oracles.pwcca, share=1, weighing=1), kept=ANY_MAP
+        partial(by_variates, share=1, weighing=1), partial(oracles.pwcca, share=1, weighing=1), 0, ANY_MAP
     ),
     "cka_biased": Measure(lambda x, y: cka.biased(moments_of(x, y)), oracles.biased_cka, 1),
     "cka_debiased": Measure(bertshift.cka, oracles.debiased_cka, 1),
@@ -91,81 +91,81 @@ def states_of(seed, width=5, other=4, tokens=60):
     return rng, x, x @ rng.normal(size=(width, other)) + 0.5 * rng.normal(size=(tokens, other))
 
 
+_, X, Y = states_of(0)
+
+
 @pytest.mark.parametrize("name", MEASURES)
 @drawing
 @given(integers(0, 2**32), integers(4, 8), integers(2, 4), sampled_from(SCALES))
 def test_same_as_its_definition_at_any_scale(name, seed, width, other, scale):
     of, definition, *_, within = MEASURES[name]
     _, x, y = states_of(seed, width, other)
-    found = [of(scale * x, y), of(x, scale * y), of(scale * x, scale * y)]
-    assert found == pytest.approx([definition(x, y)] * 3, rel=within)
+    values = [of(scale * x, y), of(x, scale * y), of(scale * x, scale * y)]
+    assert values == pytest.approx([definition(x, y)] * 3, rel=within)
 
 
 @pytest.mark.parametrize("name", OF_STATES)
 @drawing
 @given(integers(0, 2**32))
 def test_what_leaves_it_as_it_is(name, seed):
-    of, _, same, kept, within = MEASURES[name]
+    of, _, same, invariances, within = MEASURES[name]
     rng, x, y = states_of(seed)
-    value, order = of(x, y), rng.permutation(len(x))
-    found = [of(CHANGES[how](rng, x), y) for how in kept]
-    assert [*found, of(x[order], y[order])] == pytest.approx([value] * (len(kept) + 1), abs=within)
-    if "turned" in kept:
-        least = 1e-7 if kept == ANY_MAP else within  # the root of rounding
+    order = rng.permutation(len(x))
+    changed = [CHANGES[change](rng, x) for change in invariances]
+    values = [of(x[order], y[order]), *(of(z, y) for z in changed)]
+    assert values == pytest.approx([of(x, y)] * len(values), abs=within)
+    if "turned" in invariances:
+        least = 1e-7 if invariances == ANY_MAP else within  # the root of rounding
         assert of(x, CHANGES["turned"](rng, x)) == pytest.approx(same, abs=least)
 
 
 @pytest.mark.parametrize("name", OF_STATES)
 def test_what_does_not_changes_it(name):
-    of, *_, kept, _ = MEASURES[name]
+    of, *_, invariances, _ = MEASURES[name]
     rng, x, y = states_of(0)
-    changed = [of(CHANGES[how](rng, x), y) for how in CHANGES if how not in kept]
-    assert np.abs(np.array(changed) - of(x, y)).min() > 1e-3
+    changes = [change for change in CHANGES if change not in invariances]
+    values = np.array([of(CHANGES[change](rng, x), y) for change in changes])
+    assert np.abs(values - of(x, y)).min() > 1e-3
 
 
 @pytest.mark.parametrize("offset", [30, 1e4, 1e7, 1e10])
 @pytest.mark.parametrize("name", ["rsa", "cka_debiased"])
 def test_a_common_offset_costs_less_than_a_millionth(name, offset):
     of, definition, *_ = MEASURES[name]
-    _, x, y = states_of(0)
-    for a, b in ((x + offset, y), (x + offset, y - offset)):
-        assert of(a, b) == pytest.approx(definition(a, b), abs=1e-7)
+    x = X + offset
+    for y in (Y, Y - offset):
+        assert of(x, y) == pytest.approx(definition(x, y), abs=1e-7)
 
 
 @pytest.mark.parametrize("of", [bertshift.rsa, bertshift.svcca, bertshift.cka])
 def test_what_is_rounding_alone_is_refused(of):
-    _, x, y = states_of(0)
-    narrow = (x + 1e7).astype(np.float32)  # of float32, the rounding is 1
-    for flat in (np.full((60, 5), 0.1), x + 1e13, narrow, torch.tensor(narrow)):
+    narrow = (X + 1e7).astype(np.float32)  # of float32, the rounding is 1
+    for flat in (np.full((60, 5), 0.1), X + 1e13, narrow, torch.tensor(narrow)):
         with pytest.raises(UserError, match="do not vary|equally similar"):
-            of(flat, y)
+            of(flat, Y)
     for number in (np.nan, np.inf):
         with pytest.raises(UserError, match="y has a number that is not finite"):
-            of(x, np.where(y == y[3, 1], number, y))
+            of(X, np.where(Y == Y[3, 1], number, Y))
 
 
 @pytest.mark.parametrize("offset", [0, 1, 1e4, 1e8])
 @pytest.mark.parametrize("tokens", [8, 60])
 def test_one_token_apart_from_all_others(tokens, offset):
     """The unbiased HSIC of such states with themselves is 0; their RSA is defined."""
-    _, x, y = (one[:tokens] if isinstance(one, np.ndarray) else one for one in states_of(0))
-    apart = np.ones_like(x) + offset
-    apart[3] += x[3]
+    x, y = np.full((tokens, 5), 1.0 + offset), Y[:tokens]
+    x[3] += X[3]
     with pytest.raises(UserError, match="All tokens but one are equal"):
-        bertshift.cka(apart, y)
-    found, _ = layer_cka.all_pairs([CenteredStates.of(apart), CenteredStates.of(y)])
-    assert np.isnan(found[0]).all() and found[1, 1] == pytest.approx(1)
-    assert bertshift.rsa(apart, y) == pytest.approx(
-        oracles.pearson_of_distances(apart, y), abs=1e-7
-    )
+        bertshift.cka(x, y)
+    cells, _ = layer_cka.all_pairs([CenteredStates.of(x), CenteredStates.of(y)])
+    assert np.isnan(cells[0]).all() and cells[1, 1] == pytest.approx(1)
+    assert bertshift.rsa(x, y) == pytest.approx(oracles.pearson_of_distances(x, y), abs=1e-7)
 
 
 EQUALLY_FAR = np.linalg.qr(np.random.default_rng(1).normal(size=(60, 60)))[0]
-_, X, Y = states_of(0)
 
 
 @pytest.mark.parametrize(
-    ("of", "x", "y", "told"),
+    ("of", "x", "y", "message"),
     [
         (bertshift.rsa, EQUALLY_FAR, Y, "equally similar"),
         (bertshift.cka, EQUALLY_FAR, Y, "equally far apart"),
@@ -176,8 +176,8 @@ _, X, Y = states_of(0)
         (svcca.svcca, X[:5], Y[:5], "5 tokens is degenerate at width 5"),
     ],
 )
-def test_states_of_which_a_measure_is_undefined_are_refused(of, x, y, told):
-    with pytest.raises(UserError, match=told):
+def test_states_of_which_a_measure_is_undefined_are_refused(of, x, y, message):
+    with pytest.raises(UserError, match=message):
         of(x, y)
 
 
@@ -193,9 +193,9 @@ def test_mean_of_cka_over_all_orders_is_the_null():
 def test_independent_states_have_the_null_distance():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(1200, 100)), rng.normal(size=(1200, 60))
-    found, expected = svcca.svcca(x, y), svcca.null_distance(1200, 100, 60)
-    assert found["cca_full"]["value"] == pytest.approx(expected, abs=0.01)
-    null = found["cca_full_null"]
+    rows, expected = svcca.svcca(x, y), svcca.null_distance(1200, 100, 60)
+    assert rows["cca_full"]["value"] == pytest.approx(expected, abs=0.01)
+    null = rows["cca_full_null"]
     assert (null["value"], null["k_model"], null["k_reference"]) == (expected, 100, 60)
     for weighing in (0, 1):
         assert by_variates(x, y, 1, weighing) == pytest.approx(expected, abs=0.02)
@@ -212,17 +212,16 @@ def test_subspaces_that_must_intersect_say_nothing():
     assert 1 - rho.mean() == pytest.approx(svcca.null_distance(90, 64, 64), abs=0.02)
     with pytest.raises(UserError, match="90 tokens is degenerate at width 64"):
         svcca.svcca(x, y)
-    falling = np.geomspace(
-        4, 0.01, 64
-    )  # fewer directions hold 99 % of the variance: that reading is left
-    cut = svcca.svcca(x * falling, y * falling)
-    assert set(cut) == {"svcca99", "google_mean98", "svcca99_null"}
-    assert cut["svcca99"]["k_model"] + cut["svcca99"]["k_reference"] <= 89
+    # Fewer directions hold 99 % of the variance: that variant is left.
+    scales = np.geomspace(4, 0.01, 64)
+    rows = svcca.svcca(x * scales, y * scales)
+    assert set(rows) == {"svcca99", "google_mean98", "svcca99_null"}
+    assert rows["svcca99"]["k_model"] + rows["svcca99"]["k_reference"] <= 89
     assert {"cca_full", "cca_full_null"} < set(svcca.svcca(x[:, :44], y[:, :45]))
 
 
 def test_rank_deficient_states_count_their_rank_only():
     doubled = np.hstack([X, X[:, :3], np.ones((60, 1))])
-    whole, found = (svcca.svcca(one, Y)["cca_full"] for one in (X, doubled))
-    assert found["value"] == pytest.approx(whole["value"], abs=1e-7)
-    assert (found["k_model"], found["k_reference"]) == (5, 4)
+    row, expected = (svcca.svcca(x, Y)["cca_full"] for x in (doubled, X))
+    assert row["value"] == pytest.approx(expected["value"], abs=1e-7)
+    assert (row["k_model"], row["k_reference"]) == (5, 4)

@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -24,22 +24,22 @@ def cut(word):
 
 
 def spans_of(words):
-    """Where words, or pieces of words, begin and end in the text."""
+    """Where words, as lists of pieces, begin and end in the text, piece by piece."""
     spans, start = [], 0
-    for parts in words:
-        for part in parts:
-            spans.append((start, start + len(part)))
-            start += len(part)
+    for pieces in words:
+        for piece in pieces:
+            spans.append((start, start + len(piece)))
+            start += len(piece)
         start += 1
     return spans
 
 
 def relation(number, text, predicate, arguments):
     spans = spans_of([word] for word in text.split())
-    predicate, *others = (
+    predicate, *arguments = (
         [spans[first][0], spans[end - 1][1]] for first, end in (predicate, *arguments)
     )
-    arguments = [{"span": span, "role": "X"} for span in others]
+    arguments = [{"span": span, "role": "X"} for span in arguments]
     return {"id": str(number), "text": text, "predicate": predicate, "arguments": arguments}
 
 
@@ -48,7 +48,7 @@ def pieces_of(text):
 
 
 LENGTHS = [len(pieces_of(text)) + 2 for text in TEXTS]
-RELATIONS = [relation(number, *each) for number, each in enumerate(MARKED)]
+RELATIONS = [relation(number, *sentence) for number, sentence in enumerate(MARKED)]
 
 
 @pytest.fixture
@@ -57,22 +57,24 @@ def dump(make_file):
     cuts words."""
 
     def write(maps, relations=RELATIONS, name="init1.npz"):
-        texts = [row["text"] for row in relations]
-        known = sorted({piece for text in texts for piece in pieces_of(text)})
-        ids = [[1, *(3 + known.index(piece) for piece in pieces_of(text)), 2] for text in texts]
-        spans = [[(0, 0), *spans_of(map(cut, text.split())), (0, 0)] for text in texts]
-        spans = np.concatenate(spans)
-        lengths = [len(own) for own in ids]
-        return make_file(name, np.zeros((len(maps) + 1, sum(lengths), 1)), lengths, maps, token_ids=np.concatenate(ids),
-                         char_start=spans[:, 0], char_end=spans[:, 1])  # fmt: skip
+        ids, spans, lengths, known = [], [], [], {}
+        for row in relations:
+            pieces = pieces_of(row["text"])
+            ids += [1, *(known.setdefault(piece, 3 + len(known)) for piece in pieces), 2]
+            spans += [(0, 0), *spans_of(map(cut, row["text"].split())), (0, 0)]
+            lengths.append(len(pieces) + 2)
+        starts, ends = np.transpose(spans)
+        states = np.zeros((len(maps) + 1, sum(lengths), 1))
+        return make_file(name, states, lengths, maps, token_ids=np.array(ids), char_start=starts,
+                         char_end=ends)  # fmt: skip
 
     return write
 
 
-def random_maps(lengths=LENGTHS, layers=2, heads=3, seed=0):
+def random_maps(lengths=LENGTHS, layers=2, seed=0):
     rng = np.random.default_rng(seed)
     return [
-        [rng.dirichlet(np.ones(n), (heads, n)).astype(np.float32) for n in lengths]
+        [rng.dirichlet(np.ones(n), (3, n)).astype(np.float32) for n in lengths]
         for _ in range(layers)
     ]
 
@@ -80,12 +82,11 @@ def random_maps(lengths=LENGTHS, layers=2, heads=3, seed=0):
 def positions(number):
     """Pieces of arguments and predicate, counted with [CLS]."""
     text, predicate, arguments = MARKED[number]
-    ends = np.cumsum([0, *(len(cut(word)) for word in text.split())])
-
-    def pieces(words):
-        return range(1 + ends[words[0]], 1 + ends[words[1]])
-
-    return [place for words in arguments for place in pieces(words)], [*pieces(predicate)]
+    ends = np.cumsum([1, *(len(cut(word)) for word in text.split())])
+    predicate, *arguments = (
+        [*range(ends[first], ends[end])] for first, end in (predicate, *arguments)
+    )
+    return [*chain(*arguments)], predicate
 
 
 def score(reading, a, number):
@@ -97,8 +98,8 @@ def score(reading, a, number):
             [pieces.index(pieces[k]) for k in part] for part in (arguments, predicate)
         )
         return max(a[s, t] for s, t in zip(sources, targets))
-    forth = max(a[s, t] for s, t in product(arguments, predicate))
-    back = max(a[t, s] for s, t in product(arguments, predicate))
+    forth = a[np.ix_(arguments, predicate)].max()
+    back = a[np.ix_(predicate, arguments)].max()
     return {"max_fe_to_lu": forth, "max_lu_to_fe": back, "max_both": max(forth, back)}[reading]
 
 
@@ -110,24 +111,20 @@ def scores(path, relations=RELATIONS):
 
 def test_every_reading_is_what_its_pairs_say(dump):
     maps = random_maps()
-    found = scores(dump(maps))
+    table = scores(dump(maps))
+    assert (table["n"] == 5).all()
     for reading in relation_heads.READINGS:
-        rows = found.loc[reading]
+        rows = table.loc[reading]
         for layer, head in product((1, 2), (1, 2, 3)):
-            each = [
-                score(reading, maps[layer - 1][n][head - 1].astype(float), n) for n in range(5)
-            ]
+            values = np.array(
+                [score(reading, maps[layer - 1][n][head - 1].astype(float), n) for n in range(5)]
+            )
             row = rows.loc[layer, head]
-            assert (row["value"], row["sd"]) == pytest.approx(
-                (np.mean(each), np.std(each, ddof=1)), rel=1e-12
-            )
-            left = [
-                np.delete(each, sentence).mean() for sentence in range(5)
-            ]  # fewer than there are blocks
-            assert (
-                row[JACKKNIFE_COLUMNS[:5]].to_numpy(float) == pytest.approx(left, abs=1e-12)
-                and row["n"] == 5
-            )
+            assert row["value"] == pytest.approx(values.mean(), rel=1e-12)
+            assert row["sd"] == pytest.approx(values.std(ddof=1), rel=1e-12)
+            without = (values.sum() - values) / 4  # fewer than there are blocks
+            jackknife = row[JACKKNIFE_COLUMNS[:5]].to_numpy(float)
+            assert jackknife == pytest.approx(without, abs=1e-12)
         heads = rows.query("head > 0")
         means = rows.query("head == 0")["value"].to_numpy()
         assert means == pytest.approx(heads["value"].groupby("layer").mean().to_numpy(), abs=1e-12)
@@ -136,56 +133,55 @@ def test_every_reading_is_what_its_pairs_say(dump):
 
 
 def test_the_null_is_the_mean_over_all_sentences_that_can_stand_in(dump):
-    maps = random_maps(layers=1, heads=2)
-    found = scores(dump(maps)).loc["max_fe_to_lu", 1, 2]
+    maps = random_maps(layers=1)
+    row = scores(dump(maps)).loc["max_fe_to_lu", 1, 2]
     expected, matched = [], 0
     for number, length in enumerate(LENGTHS):
         pairs = set(product(*positions(number)))
-        others = []
+        values = []
         for other in range(5):
-            own = {pair for s, t in product(*positions(other)) for pair in ((s, t), (t, s))}
-            if other != number and LENGTHS[other] == length and not own & pairs:
-                others.append(max(maps[0][other][1][pair] for pair in pairs))
-        matched += bool(others)
+            other_pairs = set(product(*positions(other)))
+            other_pairs |= {(t, s) for s, t in other_pairs}
+            if other != number and LENGTHS[other] == length and not other_pairs & pairs:
+                values.append(max(maps[0][other][1][pair] for pair in pairs))
+        matched += bool(values)
         # A sentence without a match, as the first of its length, counts with its own score.
-        expected.append(
-            np.mean(others) if others else score("max_fe_to_lu", maps[0][number][1], number)
-        )
-    assert 0 < matched < 5 and found["null_n"] == matched
-    assert found["null"] == pytest.approx(np.mean(expected)) and found["null_99"] >= found["null"]
+        expected.append(np.mean(values or score("max_fe_to_lu", maps[0][number][1], number)))
+    assert 0 < matched < 5 and row["null_n"] == matched
+    assert row["null"] == pytest.approx(np.mean(expected)) and row["null_99"] >= row["null"]
 
 
-def test_the_map_shown_is_the_papers_sentence_or_that_of_the_highest_score(dump):
+def test_the_map_shown_is_that_of_the_highest_score(dump):
     maps = random_maps()
     maps[1][2][0, :, :] = 0.01
     maps[1][2][0, :, 3] = 0.96  # head L2H1 looks at "saw" in the third sentence
     table = relation_heads.measure("base", {(1, 0): dump(maps)}, RELATIONS)
-    shown = table[table["metric"] == "relation_map"].set_index(["layer", "head"])
-    best = table[(table["variant"] == "max_fe_to_lu") & (table["rank"] <= 2)].set_index(
-        ["layer", "head"]
-    )
-    assert set(shown.index) == set(best.index)
-    head = shown.loc[[(2, 1)]]
+    cells = table[table["metric"] == "relation_map"].set_index(["layer", "head"]).sort_index()
+    best = table.query("variant == 'max_fe_to_lu' and rank <= 2")
+    assert set(cells.index) == set(zip(best["layer"], best["head"]))
+    head = cells.loc[2, 1]
     assert set(head["example"]) == {"2"}
-    a = head.pivot(index="query", columns="key", values="value").to_numpy()
-    np.testing.assert_array_equal(a, maps[1][2][0].astype(float))
-    first = head[head["query"] == 1]
+    weights = head.pivot(index="query", columns="key", values="value").to_numpy()
+    np.testing.assert_array_equal(weights, maps[1][2][0].astype(float))
+    first = head[head["query"] == 1].sort_values("key")
     assert first["key_token"].tolist() == ["[first]", "the", "cat", "saw", "ann", "[separator]"]
     assert first["key_part"].tolist() == ["", "argument", "argument", "predicate", "argument", ""]
-    papers = [*RELATIONS[:4], relation(4, relation_heads.EXAMPLE, (2, 3), [(1, 2)])]
+
+
+def test_the_map_shown_is_that_of_the_papers_sentence_if_it_is_there(dump):
+    relations = [*RELATIONS[:4], relation(4, relation_heads.EXAMPLE, (2, 3), [(1, 2)])]
     lengths = [*LENGTHS[:4], len(pieces_of(relation_heads.EXAMPLE)) + 2]
-    shown = relation_heads.measure("base", {(1, 0): dump(random_maps(lengths), papers)}, papers)
-    assert set(shown.loc[shown["metric"] == "relation_map", "example"]) == {"4"}
+    path = dump(random_maps(lengths), relations)
+    table = relation_heads.measure("base", {(1, 0): path}, relations)
+    assert set(table.loc[table["metric"] == "relation_map", "example"]) == {"4"}
 
 
 def test_each_replicate_has_its_rows_and_twice_the_same_numbers(dump):
     dumps = {(1, seed): dump(random_maps(seed=seed), name=f"{seed}.npz") for seed in (1, 2)}
-    table, again = (relation_heads.measure("mnli", dumps, RELATIONS) for _ in range(2))
-    assert list(table) == [*relation_heads.COLUMNS, *JACKKNIFE_COLUMNS] and set(table["seed"]) == {
-        1,
-        2,
-    }
-    assert table.equals(again)
+    table = relation_heads.measure("mnli", dumps, RELATIONS)
+    assert list(table) == [*relation_heads.COLUMNS, *JACKKNIFE_COLUMNS]
+    assert set(table["seed"]) == {1, 2}
+    assert table.equals(relation_heads.measure("mnli", dumps, RELATIONS))
 
 
 def test_a_sentence_that_lost_a_span_is_told_of(dump, capsys):
