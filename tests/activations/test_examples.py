@@ -30,19 +30,18 @@ def folders(path, kind):
     return path / "before", path / "after"
 
 
-def unpacked(text, layers, length):
-    return np.frombuffer(zlib.decompress(b64decode(text)), np.uint8).reshape(
-        layers, HEADS, length, length
-    )
+def unpack(text, layers, length):
+    values = np.frombuffer(zlib.decompress(b64decode(text)), np.uint8)
+    return values.reshape(layers, HEADS, length, length)
 
 
 @torch.no_grad()
-def reference_maps(kind, seed, given):
+def transformers_maps(kind, seed, encoding):
     """[layers, heads, query, key] of one input."""
-    model, read = model_of(kind, seed), {"input_ids": given["input_ids"]}
+    model, inputs = model_of(kind, seed), {"input_ids": encoding["input_ids"]}
     if getattr(model.config, "type_vocab_size", 0) >= 2:
-        read["token_type_ids"] = given["token_type_ids"]
-    return torch.stack(model(**read, output_attentions=True).attentions)[:, 0].numpy()
+        inputs["token_type_ids"] = encoding["token_type_ids"]
+    return torch.stack(model(**inputs, output_attentions=True).attentions)[:, 0].numpy()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,14 +52,13 @@ def test_maps_are_those_of_transformers_in_bytes(kind, tmp_path):
     tokenizer = tokenizer_of(kind)
     for item, row in zip(result["inputs"], ROWS, strict=False):
         texts = [row[key] for key in ("text_a", "text_b") if key in row]
-        given = tokenizer(*texts, return_tensors="pt", return_token_type_ids=True)
-        assert item["tokens"] == tokenizer.convert_ids_to_tokens(given["input_ids"][0].tolist())
+        encoding = tokenizer(*texts, return_tensors="pt", return_token_type_ids=True)
+        assert item["tokens"] == tokenizer.convert_ids_to_tokens(encoding["input_ids"][0].tolist())
         assert (item["layers"], item["heads"], item["cut"]) == (LAYERS, HEADS, False)
         for seed, side in enumerate(("before", "after")):
-            shown = unpacked(item[side], LAYERS, len(item["tokens"]))
-            assert np.abs(shown - 255 * reference_maps(kind, seed, given)).max() <= HALF
-            future = np.triu(np.ones(shown.shape[-2:], bool), 1)
-            assert result["causal"] == (not shown[..., future].any())
+            maps = unpack(item[side], LAYERS, len(item["tokens"]))
+            assert np.abs(maps - 255 * transformers_maps(kind, seed, encoding)).max() <= HALF
+            assert result["causal"] == (not np.triu(maps, 1).any())
 
 
 def test_the_first_short_inputs_are_chosen_and_then_the_shortest():
@@ -80,12 +78,10 @@ def test_what_is_too_long_is_cut_and_a_model_without_its_upper_layers_beside_its
     (item,) = examples(before, after, ROWS[:1], 1, 8)["inputs"]
     assert item["cut"] and len(item["tokens"]) == 8 and item["tokens"][-1] == "[SEP]"
     assert item["layers"] == 2
-    ids = torch.tensor([tokenizer_of("bert").convert_tokens_to_ids(item["tokens"])])
-    given = {"input_ids": ids, "token_type_ids": torch.zeros_like(ids)}
-    assert (
-        np.abs(unpacked(item["before"], 2, 8) - 255 * reference_maps("bert", 0, given)[:2]).max()
-        <= HALF
-    )
+    text = ROWS[0]["text_a"]
+    encoding = tokenizer_of("bert")(text, max_length=8, truncation=True, return_tensors="pt")
+    expected = 255 * transformers_maps("bert", 0, encoding)[:2]
+    assert np.abs(unpack(item["before"], 2, 8) - expected).max() <= HALF
 
 
 def test_without_inputs_there_is_nothing_to_show(tmp_path):

@@ -1,4 +1,5 @@
 import copy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -40,10 +41,19 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def path(model, tokenizer, tmp_path_factory):
-    path = tmp_path_factory.mktemp("activations") / "run.npz"
-    extract(model, tokenizer, ROWS, path, max_length=14, attention=True, batch_tokens=8)
-    return path
+def write(model, tokenizer):
+    """write(path, ...) -> its activations."""
+
+    def extract_rows(path, model=model, rows=ROWS, max_length=14, attention=True, **settings):
+        extract(model, tokenizer, rows, path, max_length, attention, batch_tokens=8, **settings)
+        return Activations(path)
+
+    return extract_rows
+
+
+@pytest.fixture(scope="module")
+def activations(write, tmp_path_factory):
+    return write(tmp_path_factory.mktemp("activations") / "run.npz")
 
 
 def test_encoding_cuts_the_longest_text_and_keeps_spans(tokenizer):
@@ -56,39 +66,16 @@ def test_encoding_cuts_the_longest_text_and_keeps_spans(tokenizer):
     pieces = [
         ROWS[0]["text_b" if segment else "text_a"][start:end] for segment, start, end in spans
     ]
-    assert pieces == [
-        "",
-        "The",
-        "cat",
-        "s",
-        "sat",
-        ".",
-        "",
-        "a",
-        "dog",
-        "ran",
-        "un",
-        "able",
-        "s",
-        "",
-    ]
+    assert " ".join(pieces) == " The cat s sat .  a dog ran un able s "
 
 
-def test_same_as_the_model_on_one_unpadded_example_at_a_time(path, model, tokenizer):
-    activations = Activations(path)
-    assert (activations.layers, activations.heads, activations.width, activations.examples) == (
-        3,
-        2,
-        16,
-        4,
-    )
+def test_same_as_the_model_on_one_unpadded_example_at_a_time(activations, model):
+    assert (activations.layers, activations.heads, activations.width) == (3, 2, 16)
     assert activations.ids.tolist() == [row["id"] for row in ROWS]
-    for example in range(4):
-        tokens = slice(*activations.offsets[example : example + 2])
-        ids, segment = (
-            torch.from_numpy(one[None, tokens].astype(int))
-            for one in (activations.token_ids, activations.segment)
-        )
+    for example, bounds in enumerate(pairwise(activations.offsets)):
+        tokens = slice(*bounds)
+        ids = torch.tensor(activations.token_ids[None, tokens])
+        segment = torch.tensor(activations.segment[None, tokens], dtype=torch.long)
         with torch.inference_mode():
             output = model.eval()(
                 ids, token_type_ids=segment, output_hidden_states=True, output_attentions=True
@@ -96,36 +83,31 @@ def test_same_as_the_model_on_one_unpadded_example_at_a_time(path, model, tokeni
         for layer, expected in enumerate(output.hidden_states):
             np.testing.assert_allclose(activations.hidden(layer)[tokens], expected[0], atol=2e-6)
         for layer, expected in enumerate(output.attentions, 1):
-            np.testing.assert_allclose(
-                activations.attention(layer)[example], expected[0], atol=1e-6
-            )
+            maps = activations.attention(layer)
+            np.testing.assert_allclose(maps[example], expected[0], atol=1e-6)
 
 
-def test_same_bytes_again_and_nothing_left_behind(path, model, tokenizer, tmp_path):
-    again = tmp_path / "again.npz"
-    extract(model, tokenizer, ROWS, again, max_length=14, attention=True, batch_tokens=8)
-    assert again.read_bytes() == path.read_bytes()
+def test_same_bytes_again_and_nothing_left_behind(activations, write, tmp_path):
+    again = write(tmp_path / "again.npz").path
+    assert again.read_bytes() == activations.path.read_bytes()
     assert list(tmp_path.iterdir()) == [again]
 
 
-def test_streamed_maps_are_those_of_the_file(path, model, tokenizer):
-    activations, seen = Activations(path), []
-    for batch, index, maps in unpadded_attention(
-        model, tokenizer, ROWS, max_length=14, batch_tokens=28
-    ):
+def test_streamed_maps_are_those_of_the_file(activations, model, tokenizer):
+    examples = []
+    for batch, index, batch_maps in unpadded_attention(model, tokenizer, ROWS, 14, 28):
         assert index["example_offsets"].tolist() == activations.offsets.tolist()
-        for example, own in zip(batch, maps, strict=True):
-            seen.append(example)
-            for layer in (1, 2, 3):
-                np.testing.assert_allclose(
-                    own[layer - 1], activations.attention(layer)[example], atol=1e-6
-                )
-    assert sorted(seen) == [0, 1, 2, 3]
+        examples += [*batch]
+        for example, layers in zip(batch, batch_maps, strict=True):
+            for layer, maps in enumerate(layers, 1):
+                expected = activations.attention(layer)[example]
+                np.testing.assert_allclose(maps, expected, atol=1e-6)
+    assert sorted(examples) == [0, 1, 2, 3]
 
 
 def test_words_are_cut_one_by_one_and_none_gets_lost(tokenizer):
     words = [["Cats", "\u200b", "[MASK]", "unables"], ["dog", "ran"], ["unables"] * 5]
-    index = encode(tokenizer, [{"id": "a", "words": each} for each in words], max_length=9)
+    index = encode(tokenizer, [{"id": "a", "words": row} for row in words], max_length=9)
     pieces = tokenizer.convert_ids_to_tokens(index["token_ids"])
     # "[", "mask", "]" are unknown.
     expected = "[CLS] cat ##s [UNK] [UNK] [UNK] [UNK] un [SEP] [CLS] dog ran [SEP]"
@@ -137,61 +119,35 @@ def test_words_are_cut_one_by_one_and_none_gets_lost(tokenizer):
     assert not index["segment"].any() and index["special"].sum() == 6
 
 
-def test_states_can_be_stored_in_half_the_space(path, model, tokenizer, tmp_path):
-    small = tmp_path / "small.npz"
-    extract(
-        model,
-        tokenizer,
-        ROWS,
-        small,
-        max_length=14,
-        attention=True,
-        batch_tokens=8,
-        dtype="float16",
-    )
-    stored = Activations(small)
+def test_states_can_be_stored_in_half_the_space(activations, write, tmp_path):
+    stored = write(tmp_path / "small.npz", dtype="float16")
     for layer in range(4):
-        np.testing.assert_array_equal(
-            stored.hidden(layer), Activations(path).hidden(layer).astype(np.float16)
-        )
-    assert (stored.hidden(0).dtype, stored.attention(1).flat.dtype) == (np.float16, np.float32)
-    scaled = copy.deepcopy(model)
-    torch.nn.init.constant_(scaled.embeddings.LayerNorm.weight, 1e5)
-    with pytest.raises(UserError, match="beyond float16"):
-        extract(scaled, tokenizer, ROWS, small, max_length=14, attention=False, dtype="float16")
+        states = activations.hidden(layer).astype(np.float16)
+        np.testing.assert_array_equal(stored.hidden(layer), states, strict=True)
+    assert stored.attention(1).flat.dtype == np.float32
 
 
-def test_only_a_sample_of_tokens_is_stored(path, model, tokenizer, tmp_path):
-    full, some = Activations(path), tmp_path / "some.npz"
-    chosen = np.flatnonzero(~full.special)[::3]
-    extract(
-        model,
-        tokenizer,
-        ROWS,
-        some,
-        max_length=14,
-        attention=False,
-        batch_tokens=8,
-        tokens=lambda _: chosen,
-    )
-    stored = Activations(some)
-    assert stored.width == full.width and some.stat().st_size < path.stat().st_size / 2
+def test_only_a_sample_of_tokens_is_stored(activations, write, tmp_path):
+    chosen = np.flatnonzero(~activations.special)[::3]
+    stored = write(tmp_path / "some.npz", attention=False, tokens=lambda _: chosen)
+    assert stored.path.stat().st_size < activations.path.stat().st_size / 2
     for layer in range(4):
-        np.testing.assert_array_equal(
-            stored.states(layer, chosen[1:]), full.states(layer, chosen[1:])
-        )
-    with pytest.raises(UserError, match=f"{len(chosen)} of {len(full.token_ids)} tokens"):
+        states = activations.hidden(layer)[chosen[1:]]
+        np.testing.assert_array_equal(stored.states(layer, chosen[1:]), states)
+    with pytest.raises(UserError, match=f"{len(chosen)} of 36 tokens"):
         stored.hidden(1)
 
 
-def test_refusals(model, tokenizer, tmp_path):
-    broken = copy.deepcopy(model)
+def test_refusals(model, write, tmp_path):
+    large, broken = copy.deepcopy(model), copy.deepcopy(model)
+    torch.nn.init.constant_(large.embeddings.LayerNorm.weight, 1e5)
     torch.nn.init.constant_(broken.encoder.layer[1].output.LayerNorm.bias, float("nan"))
-    for one, rows, length, told in (
-        (model, ROWS, 25, "24 positions"),
-        (model, [], 20, "no stimuli"),
-        (broken, ROWS, 14, r"x\.npz: hidden states of layer 2 are not finite"),
+    for settings, message in (
+        ({"max_length": 25}, "24 positions"),
+        ({"rows": []}, "no stimuli"),
+        ({"model": large, "dtype": "float16"}, "beyond float16"),
+        ({"model": broken}, r"x\.npz: hidden states of layer 2 are not finite"),
     ):
-        with pytest.raises(UserError, match=told):
-            extract(one, tokenizer, rows, tmp_path / "x.npz", max_length=length, attention=False)
+        with pytest.raises(UserError, match=message):
+            write(tmp_path / "x.npz", **settings)
     assert not list(tmp_path.iterdir())

@@ -20,20 +20,23 @@ def folder(tmp_path):
 
 def test_the_states_of_a_source_are_all_of_its_stimuli_in_float16(folder):
     path = folder / "parts/states.npz"
-    found = Source(folder / "model", folder / "edges.jsonl", 16).written(path)
+    activations = Source(folder / "model", folder / "edges.jsonl", 16).written(path)
     expected = folder / "expected.npz"
     model, tokenizer = load_encoder(folder / "model"), load_tokenizer(folder / "model")
     extract(model, tokenizer, ROWS, expected, 16, attention=False, dtype="float16")
-    assert path.read_bytes() == expected.read_bytes() and found.hidden(2).dtype == np.float16
+    assert path.read_bytes() == expected.read_bytes()
+    assert activations.hidden(2).dtype == np.float16
 
 
-def test_the_recipe_tells_what_would_change_the_states(folder):
-    one = Source(folder / "model", folder / "edges.jsonl", 16)
-    recipe = one.recipe()
-    assert Source(folder / "model", folder / "edges.jsonl", 8).recipe() != recipe == one.recipe()
+def test_the_recipe_has_what_would_change_the_states(folder):
+    source = Source(folder / "model", folder / "edges.jsonl", 16)
+    recipe = source.recipe()
+    assert source.recipe() == recipe
+    assert Source(folder / "model", folder / "edges.jsonl", 8).recipe() != recipe
     write_jsonl(folder / "edges.jsonl", ROWS[1:])
-    without = one.recipe()
+    recipe_of_fewer = source.recipe()
     weights = folder / "model/model.safetensors"
-    content = weights.read_bytes()
-    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    assert recipe != without != one.recipe()
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert recipe != recipe_of_fewer != source.recipe()

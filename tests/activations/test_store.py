@@ -28,10 +28,8 @@ def path(arrays, tmp_path):
     hidden, maps = arrays
     with writing(tmp_path / "run.npz", INDEX, layers=2, width=4, heads=2) as writer:
         for example in (2, 0, 1):  # any order
+            tokens = slice(*INDEX["example_offsets"][example : example + 2])
             for layer in range(3):
-                tokens = slice(
-                    INDEX["example_offsets"][example], INDEX["example_offsets"][example + 1]
-                )
                 writer.hidden(layer, example, hidden[layer, tokens])
             for layer in (2, 1):
                 writer.attention(layer, example, maps[layer - 1][example])
@@ -47,9 +45,9 @@ def test_round_trip(path, arrays, tmp_path):
         for layer in range(3):
             np.testing.assert_array_equal(activations.hidden(layer), hidden[layer])
         for layer in (1, 2):
-            read = activations.attention(layer)
-            assert (read.heads, len(read)) == (2, 3)
-            assert all(map(np.array_equal, read, maps[layer - 1]))
+            layer_maps = activations.attention(layer)
+            assert (layer_maps.heads, len(layer_maps)) == (2, 3)
+            assert all(map(np.array_equal, layer_maps, maps[layer - 1]))
 
 
 def test_a_layer_is_mapped_alone_and_aligned(path):
@@ -68,13 +66,13 @@ def test_refusals(path, tmp_path):
     with writing(tmp_path / "hidden.npz", INDEX, layers=1, width=4):
         pass
     (tmp_path / "half.npz").write_bytes(path.read_bytes()[:500])
-    for name, read, told in (
-        ("hidden", lambda one: one.attention(1), "attention: true"),
-        ("run", lambda one: one.word_first, "does not say where words are"),
-        ("run", lambda one: one.hidden(3), "layers are 0 to 2"),
+    for name, read, message in (
+        ("hidden", lambda activations: activations.attention(1), "attention: true"),
+        ("run", lambda activations: activations.word_first, "does not say where words are"),
+        ("run", lambda activations: activations.hidden(3), "layers are 0 to 2"),
         ("half", None, "not a complete NPZ"),
         ("none", None, "does not exist"),
     ):
-        with pytest.raises(UserError, match=told):
+        with pytest.raises(UserError, match=message):
             read(Activations(tmp_path / f"{name}.npz"))
     assert Activations(tmp_path / "hidden.npz").heads is None

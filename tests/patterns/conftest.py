@@ -9,12 +9,11 @@ torch.set_num_threads(1)
 
 
 def tokens_of(row):
-    """[CLS] words [SEP] words [SEP], as `attend` says it."""
-    tokens, segment = ["[CLS]"], [0]
-    for number, text in enumerate(filter(None, (row["text_a"], row.get("text_b")))):
-        tokens += [*text.split(), "[SEP]"]
-        segment += [number] * (len(text.split()) + 1)
-    return tokens, np.isin(tokens, ["[CLS]", "[SEP]"]), np.array(segment, np.uint8)
+    """[CLS] words [SEP] words [SEP], as `attend` yields it."""
+    first, second = (row.get(side, "").split() for side in ("text_a", "text_b"))
+    tokens = ["[CLS]", *first, "[SEP]"] + [*second, "[SEP]"] * bool(second)
+    segment = np.arange(len(tokens)) > len(first) + 1
+    return tokens, np.isin(tokens, ["[CLS]", "[SEP]"]), segment.astype(np.uint8)
 
 
 @pytest.fixture
@@ -25,14 +24,8 @@ def attended(monkeypatch):
     def attend(folder, rows, max_length):
         for number, row in reversed(list(enumerate(rows))):
             tokens, special, segment = tokens_of(row)
-            yield Attended(
-                number,
-                tokens,
-                special,
-                segment,
-                torch.from_numpy(maps_of(folder, row, len(tokens))),
-                causal=False,
-            )
+            maps = torch.from_numpy(maps_of(folder, row, len(tokens)))
+            yield Attended(number, tokens, special, segment, maps, causal=False)
 
     for module in (sheet, shares):
         monkeypatch.setattr(module, "attend", attend)
@@ -47,14 +40,10 @@ def maps_of(folder, row, length):
 @pytest.fixture(scope="session")
 def inputs():
     """20 inputs of different lengths, every second one a pair."""
-    return [
-        {
-            "id": f"dev-{n}",
-            "text_a": "a " * (1 + n),
-            **({"text_b": "b " * (2 + n // 2)} if n % 2 else {}),
-        }
-        for n in range(20)
-    ]
+    rows = [{"id": f"dev-{n}", "text_a": "a " * (1 + n)} for n in range(20)]
+    for n in range(1, 20, 2):
+        rows[n]["text_b"] = "b " * (2 + n // 2)
+    return rows
 
 
 @pytest.fixture

@@ -17,18 +17,17 @@ SETTINGS = classifier.ClassifierSettings(
 @pytest.fixture(scope="module")
 def labelled():
     """Stripes, diagonals and noise of 10 to 30 tokens, two maps an input."""
-    random, maps, labels = np.random.default_rng(0), [], []
+    rng, maps = np.random.default_rng(0), []
     for number in range(60):
-        length = int(random.integers(10, 30))
-        noise = random.dirichlet(np.ones(length), length)
-        pure = {"vertical": np.eye(length)[[random.integers(length)] * length], "diagonal": np.eye(length),
-                "heterogeneous": noise}  # fmt: skip
-        labels.append(list(pure)[number % 3])
-        maps.append((0.8 * pure[labels[-1]] + 0.2 * noise).astype(np.float32))
+        length = rng.integers(10, 30)
+        noise = rng.dirichlet(np.ones(length), length)
+        vertical = np.eye(length)[[rng.integers(length)] * length]
+        pure = (vertical, np.eye(length), noise)[number % 3]
+        maps.append((0.8 * pure + 0.2 * noise).astype(np.float32))
     examples = [f"dev-{number // 2}" for number in range(60)]
-    return pd.DataFrame(
-        {"task": "rte", "example": examples, "label": labels, "source": "proposed"}
-    ), maps
+    labels = ["vertical", "diagonal", "heterogeneous"] * 20
+    columns = {"task": "rte", "example": examples, "label": labels, "source": "proposed"}
+    return pd.DataFrame(columns), maps
 
 
 @pytest.fixture(scope="module")
@@ -39,29 +38,24 @@ def fitted(labelled):
 def test_it_learns_textbook_maps_of_inputs_that_it_has_not_seen(fitted):
     _, predictions = fitted
     assert summary(predictions)["f1_macro_cross_validated"] > 0.95
-    assert predictions.groupby("example")["fold"].nunique().eq(1).all() and {
-        *predictions["fold"]
-    } == {
-        1,
-        2,
-        3,
-    }
+    assert predictions.groupby("example")["fold"].nunique().eq(1).all()
+    assert set(predictions["fold"]) == {1, 2, 3}
 
 
 def test_same_labels_same_bytes_and_read_back_it_answers_alike(fitted, labelled, tmp_path):
     net, _ = fitted
     sheet, maps = labelled
-    inputs = torch.cat([classifier.resample(torch.from_numpy(one)[None], 16) for one in maps])
-    again = classifier.train(
-        inputs, np.array(list(map(CLASSES.index, sheet["label"]))), SETTINGS, "all"
-    )
-    for name, one in (("a", net), ("b", again)):
-        classifier.save(tmp_path / name, one)
+    images = [torch.from_numpy(weights)[None] for weights in maps]
+    inputs = torch.cat([classifier.resample(image, 16) for image in images])
+    labels = np.array(list(map(CLASSES.index, sheet["label"])))
+    classifier.save(tmp_path / "a", net)
+    classifier.save(tmp_path / "b", classifier.train(inputs, labels, SETTINGS, "all"))
     assert sha256(tmp_path / "a") == sha256(tmp_path / "b")
-    read = classifier.load(tmp_path / "a")
-    likely = classifier.probabilities(read, torch.from_numpy(maps[0])[None])
-    assert (read.size, read.widths) == (16, (8, 16)) and likely.sum() == pytest.approx(1)
-    assert likely.argmax() == classifier.predict(net, inputs[:1])[0]
+    loaded = classifier.load(tmp_path / "a")
+    assert (loaded.size, loaded.widths) == (16, (8, 16))
+    probabilities = classifier.probabilities(loaded, images[0])
+    assert probabilities.sum() == pytest.approx(1)
+    assert probabilities.argmax() == classifier.predict(net, inputs[:1])[0]
 
 
 def test_resampling_keeps_absolute_weights_and_loses_no_stripe():
@@ -84,12 +78,10 @@ def test_more_folds_than_inputs_is_told():
 
 def test_tables_say_what_was_counted(fitted):
     _, predictions = fitted
-    scores = score_table(predictions).set_index(["variant", "pattern"])
-    assert (
-        scores.loc[("cross_validated", "macro"), "value"]
-        == summary(predictions)["f1_macro_cross_validated"]
-    )
-    assert np.isnan(scores.loc[("resubstituted", "block"), "value"])
+    scores = score_table(predictions).set_index(["variant", "pattern"])["value"]
+    macro = summary(predictions)["f1_macro_cross_validated"]
+    assert scores["cross_validated", "macro"] == macro
+    assert np.isnan(scores["resubstituted", "block"])
     confusion = confusion_table(predictions)
     assert len(confusion) == 2 * 25 and confusion.groupby("variant")["n"].sum().eq(60).all()
     shares = confusion.groupby(["variant", "label"])["value"].sum(min_count=1)

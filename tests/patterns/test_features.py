@@ -15,12 +15,12 @@ def features_of(weights, special=SPECIAL, segment=PAIR):
 def brute(a):
     """v, d and b of one map of the pair, term by term."""
     content = np.flatnonzero(~SPECIAL)
-    d = np.mean([a[i, max(i - 1, 0) : i + 2].sum() for i in content])
-    same_segment = {i: content[PAIR[content] == PAIR[i]] for i in content}
-    b = np.mean(
-        [a[i, same_segment[i]].sum() - len(same_segment[i]) / len(content) for i in content]
-    )
-    return [sum(sorted(a.mean(0))[-3:]), d, b]
+    neighbours, own_segment = [], []
+    for i in content:
+        neighbours.append(a[i, i - 1 : i + 2].sum())
+        segment = content[PAIR[content] == PAIR[i]]
+        own_segment.append(a[i, segment].sum() - len(segment) / len(content))
+    return [sum(sorted(a.mean(0))[-3:]), np.mean(neighbours), np.mean(own_segment)]
 
 
 def test_features_are_what_their_definitions_say():
@@ -35,18 +35,16 @@ def test_features_are_what_their_definitions_say():
 
 
 def test_textbook_maps_get_their_class():
-    onto_sep, neighbours, blocks = np.zeros((16, 16)), np.eye(16), np.zeros((16, 16))
-    onto_sep[:, 9] = 1
-    for query in range(16):
-        same_segment = (PAIR == PAIR[query]) & ~SPECIAL
-        blocks[query, same_segment] = 1 / same_segment.sum()
+    onto_sep, neighbours = np.eye(16)[[9] * 16], np.eye(16)
+    blocks = (PAIR[:, None] == PAIR) & ~SPECIAL
+    blocks = blocks / blocks.sum(axis=1, keepdims=True)
     uniform = np.full((16, 16), 1 / 16)
     maps = [onto_sep, neighbours, (onto_sep + neighbours) / 2, blocks, uniform]
-    assert [CLASSES[k] for k in propose(features_of(maps), 16)] == list(CLASSES)
+    assert propose(features_of(maps), 16).tolist() == [*range(len(CLASSES))]
     np.testing.assert_allclose(features_of(blocks)[2], 1 - (8 * 8 + 5 * 5) / 13**2, rtol=1e-6)
 
 
-@pytest.mark.parametrize("length", range(2, 30))
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 6, 10, 29])
 def test_uniform_attention_is_heterogeneous_at_any_length(length):
     special = np.isin(np.arange(length), [0, length - 1])
     values = features_of(np.full((length, length), 1 / length), special, np.zeros(length))
@@ -55,14 +53,11 @@ def test_uniform_attention_is_heterogeneous_at_any_length(length):
     causal = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
     values = features_of(causal, np.arange(length) == 0, np.zeros(length))
     assert CLASSES[propose(values, length, causal=True)] == "heterogeneous"
-    for k, (name, least) in enumerate(
-        (("vertical", 0.6), ("diagonal", 0.5)) if length > 2 else ()
-    ):
-        bound = np.eye(3)[k] * max(least, 1.5 * values[k])
-        classes = [
-            CLASSES[propose(bound * (1 + sign * 1e-6), length, causal=True)] for sign in (-1, 1)
-        ]
-        assert classes == ["heterogeneous", name]
+    if length > 2:
+        for k, least in enumerate((0.6, 0.5)):  # vertical, diagonal
+            bound = np.eye(3)[k] * max(least, 1.5 * values[k])
+            assert CLASSES[propose(bound * (1 - 1e-6), length, causal=True)] == "heterogeneous"
+            assert CLASSES[propose(bound * (1 + 1e-6), length, causal=True)] == CLASSES[k]
 
 
 def test_bounds_of_classes():

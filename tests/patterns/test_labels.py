@@ -21,17 +21,20 @@ def test_a_corrected_label_and_one_that_is_marked_are_a_persons(table, tmp_path)
     copy.drop(columns="page").to_csv(
         tmp_path / "mine.tsv", sep="\t", index=False, lineterminator="\r\n"
     )
-    found = read_labels(tmp_path / "mine.tsv", table)
-    assert np.flatnonzero(found["source"] == "person").tolist() == [0, 3]
-    assert found["label"].tolist() == [copy.loc[0, "label"], *table["label"][1:]]
+    labels = read_labels(tmp_path / "mine.tsv", table)
+    assert np.flatnonzero(labels["source"] == "person").tolist() == [0, 3]
+    assert labels["label"].tolist() == [copy.loc[0, "label"], *table["label"][1:]]
     write_tsv(tmp_path / "same.tsv", table)
     assert read_labels(tmp_path / "same.tsv", table).equals(table)
 
 
 def put(row, column, value):
-    return lambda table: table.astype(object).assign(
-        **{column: table[column].astype(object).where(table.index != row, value)}
-    )
+    def edit(table):
+        table = table.astype(object)
+        table.loc[row, column] = value
+        return table
+
+    return edit
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ ANSWERS = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.15, 0.25, 0.6]])  # P(a
 
 def test_f1_agrees_with_sklearn():
     random = np.random.default_rng(0)
-    gold, answers = (
-        random.integers(0, 3, 200),
-        random.integers(0, 4, 200),
-    )  # class 3 is never right, 4 never met
+    # Class 3 is never right, 4 never met.
+    gold, answers = random.integers(0, 3, 200), random.integers(0, 4, 200)
     counts = confusion(gold, answers, 5)
     scores, macro, weighted = f1(counts)
     np.testing.assert_allclose(scores[:4], f1_score(gold, answers, average=None))
@@ -38,9 +36,8 @@ def test_a_class_without_labels_is_absent():
 
 
 def test_noise_in_a_class_with_few_labels_does_not_become_half_of_all_maps():
-    counts = np.array(
-        [[0, 1, 4], [1, 48, 3], [2, 4, 92]]
-    )  # the first is mostly taken for the third
+    # The first is mostly taken for the third.
+    counts = np.array([[0, 1, 4], [1, 48, 3], [2, 4, 92]])
     answers = np.array([0.01, 0.3, 0.69])
     assert np.linalg.solve((counts / counts.sum(1, keepdims=True)).T, answers)[0] > 0.45
     assert np.abs(corrected(answers, counts) - answers).max() < 0.05

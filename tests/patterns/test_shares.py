@@ -12,14 +12,12 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 @pytest.fixture(scope="module")
 def predictions():
-    """100 labelled maps of 50 inputs: each class is told right in 16 of 20 cases, else it is the
-    next one."""
-    label = np.repeat(np.arange(5), 20)
-    said = np.where(np.tile(np.arange(20) < 16, 5), label, (label + 1) % 5)
+    """100 labelled maps of 50 inputs: each class is predicted right in 16 of 20 cases, else it is
+    the next one."""
+    label = np.repeat(CLASSES, 20)
     return pd.DataFrame(
         {"task": "rte", "example": [f"dev-{n % 50}" for n in range(100)], "source": ["person"] * 7 + ["proposed"] * 93,
-         "label": np.array(CLASSES)[label], "cross_validated": np.array(CLASSES)[said],
-         "resubstituted": np.array(CLASSES)[label]}
+         "label": label, "cross_validated": np.roll(label, 4), "resubstituted": label}
     )  # fmt: skip
 
 
@@ -35,52 +33,45 @@ def measured(attended, inputs, predictions, tmp_path):
 
 @pytest.fixture
 def answers(measured, attended, inputs):
-    """Of each run's inputs, for each of six maps: (the classifier's probabilities, the class that
-    its features propose)."""
+    """answers(run) -> of each of six maps of each input: the classifier's probabilities, and the
+    class that its features propose."""
 
-    def of(run):
+    def answers_of(run):
+        likely, proposed = [], []
         for row in inputs:
             tokens, special, segment = tokens_of(row)
-            maps = torch.from_numpy(
-                attended(run, row, len(tokens)).reshape(6, len(tokens), len(tokens))
-            )
-            for one in maps:
-                yield (
-                    probabilities(measured[0], one[None])[0],
-                    propose(features(one, special, segment), len(tokens)),
-                )
+            length = len(tokens)
+            maps = torch.from_numpy(attended(run, row, length)).flatten(0, 1)
+            likely += [probabilities(measured[0], weights[None])[0] for weights in maps]
+            proposed += [propose(features(weights, special, segment), length) for weights in maps]
+        return np.array(likely), np.array(proposed)
 
-    return of
+    return answers_of
 
 
-def test_shares_are_counts_of_single_maps(measured, answers):
+@pytest.mark.parametrize(("run", "init"), [("r1", 1), ("r2", 2)])
+def test_shares_are_counts_of_single_maps(measured, answers, run, init):
     _, table, maps = measured
-    for run, init in (("r1", 1), ("r2", 2)):
-        likely, proposed = zip(*answers(run), strict=True)
-        rows = table[table["init"] == init].set_index(["variant", "pattern"])["value"]
-        for variant, found in (("classified", np.argmax(likely, axis=1)), ("proposed", proposed)):
-            expected = np.bincount(found, minlength=5) / 120
-            np.testing.assert_allclose(rows[variant][list(CLASSES)], expected, atol=1e-12)
-        surest = maps[(maps["variant"] == "most_confident") & (maps["init"] == init)].set_index(
-            "pattern"
-        )["value"]
-        assert surest[list(CLASSES)].to_numpy() == pytest.approx(np.max(likely, axis=0))
-    assert (
-        (table["maps"] == 120).all()
-        and (table["n"] == 20).all()
-        and table[JACKKNIFE_COLUMNS].notna().all(axis=None)
-    )
-    assert (table["labels_by_person"] == 7).all() and table["f1_macro_resubstituted"].eq(1).all()
+    likely, proposed = answers(run)
+    rows = table[table["init"] == init].set_index(["variant", "pattern"])["value"]
+    for variant, classes in (("classified", likely.argmax(axis=1)), ("proposed", proposed)):
+        expected = np.bincount(classes, minlength=5) / 120
+        np.testing.assert_allclose(rows[variant][list(CLASSES)], expected, atol=1e-12)
+    surest = maps.query("variant == 'most_confident' and init == @init").set_index("pattern")
+    assert surest["value"][list(CLASSES)].tolist() == pytest.approx(likely.max(axis=0).tolist())
+    assert (table["maps"] == 120).all() and (table["n"] == 20).all()
+    assert table[JACKKNIFE_COLUMNS].notna().all(axis=None)
+    assert (table["labels_by_person"] == 7).all() and (table["f1_macro_resubstituted"] == 1).all()
 
 
 def test_all_maps_of_one_input_are_drawn(measured, attended, inputs):
     grid = measured[2].query("variant == 'one_input'")
     assert set(grid["init"]) == {1} and grid["example"].nunique() == 1 and len(grid) == 6
     for row in grid.itertuples():
-        [source] = [each for each in inputs if each["id"] == row.example]
-        weights = np.array(row.weights.split(), float).reshape(row.length, row.length)
+        [source] = [source for source in inputs if source["id"] == row.example]
+        weights = np.array(row.weights.split(), float)
         expected = attended("r1", source, row.length)[row.layer - 1, row.head - 1]
-        np.testing.assert_allclose(weights, expected, atol=5.1e-5)
+        np.testing.assert_allclose(weights, expected.ravel(), atol=5.1e-5)
         assert len(row.tokens.split()) == row.length and row.special.split()[-1] == str(row.length)
 
 

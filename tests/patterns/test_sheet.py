@@ -7,19 +7,20 @@ from bertshift.patterns.pages import pages
 
 
 def test_every_task_and_layer_has_its_share_and_replicates_take_turns(models, inputs):
-    chosen = sheet.choose(models, dict.fromkeys(models, inputs), 42)
-    per_stratum = chosen.groupby(["task", "layer"]).size()
-    assert per_stratum.sum() == 42 and set(per_stratum) == {10, 11} and len(per_stratum) == 4
+    def choose(inputs):
+        return sheet.choose(models, dict.fromkeys(models, inputs), 42)
+
+    chosen = choose(inputs)
+    assert sorted(chosen.groupby(["task", "layer"]).size()) == [10, 10, 11, 11]
     runs = chosen[chosen["model"] == "rte"].groupby(["layer", "init"]).size()
     assert set(runs) <= {5, 6} and set(chosen["head"]) == {1, 2, 3}
     # Without an input twice in a stratum, as there are enough; in random order; the same again.
     assert not chosen.duplicated(["task", "layer", "example"]).any()
-    assert (
-        chosen["map"].tolist() == [*range(1, 43)] and chosen["page"].tolist() == [1] * 40 + [2] * 2
-    )
+    assert chosen["map"].tolist() == [*range(1, 43)]
+    assert chosen["page"].tolist() == [1] * 40 + [2] * 2
     assert chosen["task"].iloc[:20].nunique() == 2
-    assert chosen.equals(sheet.choose(models, dict.fromkeys(models, inputs), 42))
-    assert len(sheet.choose(models, dict.fromkeys(models, inputs[:2]), 42)) == 42
+    assert chosen.equals(choose(inputs))
+    assert len(choose(inputs[:2])) == 42
 
 
 def test_the_table_is_of_the_maps_that_are_stored(attended, models, inputs, tmp_path):
@@ -31,9 +32,10 @@ def test_the_table_is_of_the_maps_that_are_stored(attended, models, inputs, tmp_
     assert list(table) == sheet.COLUMNS and set(table["source"]) == {"proposed"}
     assert table["label"].equals(table["proposed"]) and set(table["label"]) <= set(CLASSES)
     assert table[list(FEATURES)].notna().all(axis=None)
-    for place, row, weights in zip(chosen.itertuples(), table.itertuples(), stored, strict=True):
-        [source] = [each for each in inputs if each["id"] == row.example]
-        expected = attended(place.folder, source, row.length)[row.layer - 1, row.head - 1]
+    table_rows = table.assign(folder=chosen["folder"]).itertuples()
+    for row, weights in zip(table_rows, stored, strict=True):
+        [source] = [source for source in inputs if source["id"] == row.example]
+        expected = attended(row.folder, source, row.length)[row.layer - 1, row.head - 1]
         np.testing.assert_array_equal(weights, expected)
         assert row.v == pytest.approx(np.sort(expected.mean(0, dtype=np.float64))[-3:].sum())
     assert [len(figure.axes[0].images) for figure in pages(table, maps, special)] == [40, 2]
