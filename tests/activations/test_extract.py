@@ -4,7 +4,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertModel, BertTokenizer
+from made_toys import bert_with, tokenizer_with
 
 from bertshift.activations.extract import encode, extract, unpadded_attention
 from bertshift.activations.store import Activations
@@ -25,19 +25,14 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return BertTokenizer(
-        vocab={word: i for i, word in enumerate(special + WORDS)}, do_lower_case=True
-    )
+    return tokenizer_with(WORDS)
 
 
 @pytest.fixture(scope="module")
-def model():
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    config = BertConfig(vocab_size=18, hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=32,
-                        max_position_embeddings=24, initializer_range=0.5, attn_implementation="eager")  # fmt: skip
-    return BertModel(config).train()  # extract itself must turn dropout off
+def model(tokenizer):
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "max_position_embeddings": 24}
+    model = bert_with(tokenizer, 3, **sizes, initializer_range=0.5, attn_implementation="eager")
+    return model.train()  # extract itself must turn dropout off
 
 
 @pytest.fixture(scope="module")

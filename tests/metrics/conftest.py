@@ -10,7 +10,7 @@ from bertshift.activations.store import writing
 @pytest.fixture
 def make_file(tmp_path):
     """make_file(name, hidden [L+1, N, d], lengths, maps=None [L][n] of [H, length, length],
-    kept=None: which tokens, more columns of the index) -> path."""
+    kept=None: which tokens are stored, more columns of the index) -> path."""
 
     def make(name: str, hidden, lengths, maps=None, kept=None, **columns) -> Path:
         lengths = np.asarray(lengths)

@@ -96,8 +96,7 @@ def test_as_many_directions_are_kept_without_a_block():
     for block in blocks:
         rest = (CenteredStates.of(np.delete(states, block, axis=0)) for states in (x, y))
         moments = Comparison.of(*rest).moments
-        kept = counts(comparison.moments)
-        rho = svcca.correlations(*moments.principal(), moments.xy, *kept)
+        rho = svcca.correlations(*moments.principal(), moments.xy, *counts(comparison.moments))
         expected.append(1 - rho.mean())
         counts_without.add(counts(moments))
     jackknife = next(svcca.rows(comparison))["jackknife"]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
+from made_toys import bert_with, tokenizer_with
 from scipy.spatial.distance import jensenshannon
-from transformers import BertConfig, BertModel, BertTokenizer
 
 from bertshift.errors import UserError
 from bertshift.metrics import cosine, cosine_padded, jensen_shannon
@@ -93,19 +93,18 @@ def test_small_divergences_keep_their_digits(size):
     assert jensen_shannon.terms(p, q).sum() / 2 == pytest.approx(float(divergence), rel=1e-7)
 
 
-def padded_toys(letters="abc", heads=2):
-    torch.set_num_threads(1)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
-    config = BertConfig(vocab_size=8, hidden_size=16, num_hidden_layers=2, num_attention_heads=heads, intermediate_size=16,
-                        max_position_embeddings=12, initializer_range=0.5, attn_implementation="eager")  # fmt: skip
-    return BertModel(config).eval(), BertTokenizer(vocab={word: i for i, word in enumerate(words)})
+def padded_toys(letters="abc", heads=2, scale=0.5):
+    tokenizer = tokenizer_with(letters)
+    sizes = {"num_attention_heads": heads, "max_position_embeddings": 12}
+    return bert_with(tokenizer, 2, **sizes, initializer_range=scale), tokenizer
 
 
 PADDED = [{"id": text, "text_a": text} for text in ("a b", "c c a b", "b")]
 
 
 def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
-    (model, tokenizer), (reference, _) = padded_toys(), padded_toys()
+    (model, tokenizer), (reference, _) = padded_toys(), padded_toys(scale=0.2)
+    model.set_attn_implementation("eager"), reference.set_attn_implementation("eager")
     save_model(tmp_path / "model", model, tokenizer)
     save_model(tmp_path / "reference", reference, tokenizer)
     pair = (tmp_path / "model", tmp_path / "reference", {"stimuli": "toys"})

@@ -84,11 +84,11 @@ MEASURES = {
 OF_STATES = [name for name in MEASURES if MEASURES[name].same is not None]
 
 
-def states_of(seed, width=5, other=4, tokens=60):
+def states_of(seed, x_width=5, y_width=4):
     """Anisotropic, about another mean than 0, and related; the generator that drew them first."""
     rng = np.random.default_rng(seed)
-    x = rng.normal(size=(tokens, width)) * np.geomspace(2, 0.05, width) + 0.5
-    return rng, x, x @ rng.normal(size=(width, other)) + 0.5 * rng.normal(size=(tokens, other))
+    x = rng.normal(size=(60, x_width)) * np.geomspace(2, 0.05, x_width) + 0.5
+    return rng, x, x @ rng.normal(size=(x_width, y_width)) + 0.5 * rng.normal(size=(60, y_width))
 
 
 _, X, Y = states_of(0)
@@ -97,9 +97,9 @@ _, X, Y = states_of(0)
 @pytest.mark.parametrize("name", MEASURES)
 @drawing
 @given(integers(0, 2**32), integers(4, 8), integers(2, 4), sampled_from(SCALES))
-def test_same_as_its_definition_at_any_scale(name, seed, width, other, scale):
+def test_same_as_its_definition_at_any_scale(name, seed, x_width, y_width, scale):
     of, definition, *_, within = MEASURES[name]
-    _, x, y = states_of(seed, width, other)
+    _, x, y = states_of(seed, x_width, y_width)
     values = [of(scale * x, y), of(x, scale * y), of(scale * x, scale * y)]
     assert values == pytest.approx([definition(x, y)] * 3, rel=within)
 

@@ -139,11 +139,11 @@ def test_the_null_is_the_mean_over_all_sentences_that_can_stand_in(dump):
     for number, length in enumerate(LENGTHS):
         pairs = set(product(*positions(number)))
         values = []
-        for other in range(5):
-            other_pairs = set(product(*positions(other)))
-            other_pairs |= {(t, s) for s, t in other_pairs}
-            if other != number and LENGTHS[other] == length and not other_pairs & pairs:
-                values.append(max(maps[0][other][1][pair] for pair in pairs))
+        for donor in range(5):
+            donor_pairs = set(product(*positions(donor)))
+            donor_pairs |= {(t, s) for s, t in donor_pairs}
+            if donor != number and LENGTHS[donor] == length and not donor_pairs & pairs:
+                values.append(max(maps[0][donor][1][pair] for pair in pairs))
         matched += bool(values)
         # A sentence without a match, as the first of its length, counts with its own score.
         expected.append(np.mean(values or score("max_fe_to_lu", maps[0][number][1], number)))

@@ -48,8 +48,8 @@ def test_scores_from_sums_are_the_tasks_own_on_every_sample(name):
         [functions[name](np.repeat(gold, t), np.repeat(predicted, t)) for predicted in predictions]
         for t in times
     ]
-    found = SCORES[name].of(gold, predictions)(times)
-    assert found == pytest.approx(np.array(expected), abs=1e-12)
+    sampled = SCORES[name].of(gold, predictions)(times)
+    assert sampled == pytest.approx(np.array(expected), abs=1e-12)
 
 
 def test_the_bootstrap_agrees_with_all_possible_samples():

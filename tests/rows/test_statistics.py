@@ -66,8 +66,6 @@ def test_blocks_of_inputs_take_part():
     assert summary["interval"].tolist() == [estimates.BOTH, estimates.REPLICATES]
     expected = stats.t.interval(0.95, 19, blocks.mean(), stats.sem(blocks))
     assert summary.loc[0, ["low", "high"]].tolist() == pytest.approx(expected)
-    points = statistics.summarise(statistics.in_points(table), ["layer"])
-    assert points.loc[0, "high"] == pytest.approx(100 * expected[1])
     with pytest.raises(ValueError, match="not those that the blocks were left out of"):
         statistics.summarise(table.assign(value=5.0), ["layer"])
     two = table.assign(value=5.0, **dict.fromkeys(JACKKNIFE_COLUMNS[2:], np.nan))
