@@ -56,7 +56,8 @@ def test_pieces_are_of_the_kinds_of_their_words():
 def test_kinds_hold_as_the_tokenizer_cuts_and_the_window_ends(capsys):
     """Offsets of characters decide, not numbers of pieces: of n't the last two pieces are n't,
     whatever the first is."""
-    do_not = {"id": "0", "text_a": {"start": [0, 2], "words": ["do", "N’T"], "upos": ["AUX", "PART"],
+    do_not = {"id": "0", "text_a": {"start": [0, 2], "words": ["do", "N’T"],
+                                    "upos": ["AUX", "PART"],
                                     "deprels": ["root", "advmod"]}}  # fmt: skip
     # [CLS] don ' t, and a piece of the spaces behind
     tokens = make_tokens([0, 5], [1, 0, 0, 0, 0], [0, 0, 3, 4, 7], [0] * 5)

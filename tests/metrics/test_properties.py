@@ -66,10 +66,12 @@ MEASURES = {
     "google_mean98": Measure(partial(by_svcca, variant="google_mean98"), oracles.google_mean),
     "cca_full": Measure(partial(by_svcca, variant="cca_full"), partial(oracles.cca, share=1), 0, ANY_MAP),
     "pwcca weighted by x": Measure(
-        partial(by_variates, share=0.99, weighing=0), partial(oracles.pwcca, share=0.99, weighing=0), 0, ("shifted",)
+        partial(by_variates, share=0.99, weighing=0),
+        partial(oracles.pwcca, share=0.99, weighing=0), 0, ("shifted",)
     ),
     "pwcca weighted by y": Measure(
-        partial(by_variates, share=1, weighing=1), partial(oracles.pwcca, share=1, weighing=1), 0, ANY_MAP
+        partial(by_variates, share=1, weighing=1), partial(oracles.pwcca, share=1, weighing=1),
+        0, ANY_MAP
     ),
     "cka_biased": Measure(lambda x, y: cka.biased(moments_of(x, y)), oracles.biased_cka, 1),
     "cka_debiased": Measure(bertshift.cka, oracles.debiased_cka, 1),

@@ -22,8 +22,8 @@ def inputs(tmp_path):
             write_json(
                 outcomes[-1], {"metric": "accuracy", "scores": scores, "majority": majority}
             )
-        return {"model": "a", "reference": "b", "description": description, "descriptions": [description],
-                "scores": [], "outcomes": outcomes}  # fmt: skip
+        return {"model": "a", "reference": "b", "description": description, "scores": [],
+                "descriptions": [description], "outcomes": outcomes}  # fmt: skip
 
     return write
 

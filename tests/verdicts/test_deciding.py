@@ -138,8 +138,8 @@ def test_runs_that_share_a_number_decide_from_five_on(table, published, runs, ve
 def pairs_of_runs(effects, kind):
     """A table of every pair of runs of `kind` (init, seed), whose value is the sum of both runs'
     effects."""
-    columns = {"metric": "made", "model": "mnli", "reference": "mnli", "init": 1, "ref_init": 1, "seed": 1,
-               "ref_seed": 1, "scale": "made", "checkpoint": "made", "family": "bert"}  # fmt: skip
+    columns = {"metric": "made", "model": "mnli", "reference": "mnli", "init": 1, "ref_init": 1,
+               "seed": 1, "ref_seed": 1, "scale": "made", "checkpoint": "made", "family": "bert"}  # fmt: skip
     return pd.DataFrame(
         columns | {kind: run, f"ref_{kind}": ref_run, "value": effect + ref_effect}
         for (run, effect), (ref_run, ref_effect) in combinations(enumerate(effects, 1), 2)

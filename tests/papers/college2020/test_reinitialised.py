@@ -45,7 +45,8 @@ def test_losses_of_runs_that_stop_apart_are_averaged_at_one_step(published):
         {"seed": [1] * 10 + [2] * 10, "step": steps, "value": loss, "smoothed": loss}
     )
     table = table.assign(failed=table["seed"] == 1, data="rte", task="rte", metric="loss", init=1,
-                         model="rte.plateau@cased", position=5, layers=4, **made_tables.PLACE)  # fmt: skip
+                         model="rte.plateau@cased", position=5, layers=4,
+                         **made_tables.PLACE)  # fmt: skip
     _, rows, _ = losses.figure4({"losses.tsv": table}, published["college2020"])
     assert rows["value"].to_numpy() == pytest.approx(1 - rows["step"].to_numpy() / 100)
     losses_drawn = rows[rows["series"] == "loss"]
