@@ -14,8 +14,8 @@ def test_updates_are_those_of_the_formula(name, epsilon):
     frozen = model[0].requires_grad_(False)
     settings = {"learning_rate": 1, "batch_size": 1, "steps": 1, "weight_decay": 0.1}
     optimizer = build_optimizer(model, TrainSettings(**settings, optimizer=name))
-    weights = {key: one for key, one in model.named_parameters() if one.requires_grad}
-    expected = {key: one.detach().double().numpy().copy() for key, one in weights.items()}
+    weights = {key: w for key, w in model.named_parameters() if w.requires_grad}
+    expected = {key: w.detach().double().numpy().copy() for key, w in weights.items()}
     m, v = dict.fromkeys(weights, 0.0), dict.fromkeys(weights, 0.0)
     for step, rate in enumerate([0.0, 0.01, 0.03, 0.02, 0.01], 1):
         model(torch.randn(3, 4)).square().sum().backward()
