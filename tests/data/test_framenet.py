@@ -61,7 +61,7 @@ def test_another_folder_is_no_framenet(tmp_path):
 def test_the_papers_sentences_are_those_that_its_rules_choose(mirror, tmp_path):
     prepare_relations(mirror / "framenet_473.tsv", tmp_path, "mirror")
     for row in read_relations(tmp_path):
-        spans = [(*each["span"], "FE") for each in row["arguments"]]
+        spans = [(*argument["span"], "FE") for argument in row["arguments"]]
         assert not framenet.left_out(row["text"], [tuple(row["predicate"])], spans, {"FE"}), row
 
 
@@ -82,7 +82,7 @@ def packed_as(kind, archive, members):
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_no_member_lands_outside_and_none_fills_the_disk(corpus, tmp_path, kind, monkeypatch):
+def test_no_member_is_written_outside_and_none_fills_the_disk(corpus, tmp_path, kind, monkeypatch):
     temporary, outside = tmp_path / "temporary", tmp_path / "outside"
     temporary.mkdir()
     outside.mkdir()
