@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 from disabling import disabled
 from made_encoders import changed, copied
 from made_toys import CASES, TOKENIZER, model_of
@@ -9,8 +8,6 @@ from bertshift.ablation import predictions
 from bertshift.ablation.predictions import under_every_ablation
 from bertshift.ablation.resuming import ResumingEncoder, resuming
 from bertshift.models.ablate import NOTHING, Ablation, averaging, every_ablation
-
-torch.set_num_threads(1)
 
 
 def assert_close(answers, expected):

@@ -17,7 +17,6 @@ from bertshift.models.restore import every_restoration
 from bertshift.rows.blocks import block_of
 from bertshift.rows.provenance import restored_table
 
-torch.set_num_threads(1)
 TASK, ROWS = CASES["classification"]
 
 

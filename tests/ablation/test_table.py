@@ -20,7 +20,6 @@ from bertshift.tasks.loading import load_task
 from bertshift.tasks.question_answering import Answer, AnswerSpans
 from bertshift.tasks.text_classification import TextClassification
 
-torch.set_num_threads(1)
 RNG = np.random.default_rng(0)
 N = 120
 GOLD = np.repeat([1, 0], [70, 50])

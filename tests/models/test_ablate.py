@@ -4,8 +4,6 @@ from made_encoders import inputs_of, model_of
 
 from bertshift.models.ablate import averaging
 
-torch.set_num_threads(1)
-
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 @torch.no_grad()

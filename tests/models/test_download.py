@@ -24,7 +24,6 @@ from bertshift.models.source import (
 )
 from bertshift.models.tokenizer import load_tokenizer
 
-torch.set_num_threads(1)
 LATER, REPOSITORY = "b" * 40, "made/bert"
 TOKENIZER = tokenizer_with(["word"])
 

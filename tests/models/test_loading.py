@@ -4,18 +4,15 @@ import os
 
 import pytest
 import torch
-from made_encoders import model_of, tokenizer_of
 from made_toys import tokenizer_with
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForPreTraining, BertModel
 
 from bertshift.errors import UserError
-from bertshift.models.family import longest_input, run
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import import_checkpoint, load_encoder, save_model
 from bertshift.models.weights import norms
 
-torch.set_num_threads(1)
 TOKENIZER = tokenizer_with([])
 IDS = torch.tensor([[2, 1, 4, 0, 3]])
 CONFIG = BertConfig(
@@ -269,18 +266,3 @@ def test_a_folder_that_is_no_checkpoint_is_named(pretrained, tmp_path):
         import_checkpoint(tmp_path / "nowhere", tmp_path / "run")
     pretrained.weights.rename(pretrained.folder / "tf_model.h5")
     pretrained.is_refused("tf_model.h5")
-
-
-@pytest.mark.parametrize("kind", ["bert", "roberta", "ernie"])
-@torch.no_grad()
-def test_keys_about_the_form_of_outputs_change_nothing(kind, tmp_path):
-    model = model_of(kind, vocab_size=len(tokenizer_of(kind)))
-    save_model(tmp_path / "given", model, tokenizer_of(kind))
-    path = tmp_path / "given/config.json"
-    change = {"return_dict": False, "chunk_size_feed_forward": 4, "pad_token_id": None}
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    import_checkpoint(tmp_path / "given", tmp_path / "run")
-    loaded, ids = load_encoder(tmp_path / "run"), torch.tensor([[3, 4, 5, 6, 7]])
-    states, expected = (run(encoder, ids).last_hidden_state for encoder in (loaded, model))
-    torch.testing.assert_close(states, expected)
-    assert longest_input(loaded) == longest_input(model)

@@ -55,14 +55,9 @@ def test_another_seed_or_tensor_has_other_noise():
     assert abs(np.corrcoef(*noise)[0, 1]) < 0.15
 
 
-def test_bytes_of_a_seed_are_the_same_everywhere():
-    """NumPy's generator by hand, and a digest that another version or machine must give as
-    well."""
-    change = np.linspace(-1, 1, 12).reshape(3, 4)
-    drawn = np.random.Generator(np.random.PCG64(7)).standard_normal((3, 4))
-    size = np.sqrt((change**2).sum() / (drawn**2).sum()).astype(np.float32)
-    assert noise_like(change, 7).tobytes() == (drawn * float(size)).tobytes()
-    assert sha256(noise_like(change, 7).tobytes()).hexdigest().startswith("9bc348f083b6629c")
+def test_bytes_of_a_seed_are_the_same_on_every_machine():
+    noise = noise_like(np.linspace(-1, 1, 12).reshape(3, 4), 7)
+    assert sha256(noise.tobytes()).hexdigest().startswith("9bc348f083b6629c")
 
 
 def test_multiples_lie_on_one_line():

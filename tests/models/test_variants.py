@@ -10,8 +10,6 @@ from bertshift.models.truncate import keep_layers
 from bertshift.models.variants import apply_variants
 from bertshift.naming import Variant, parse_variant
 
-torch.set_num_threads(1)
-
 
 @pytest.fixture
 def model():

@@ -1,17 +1,16 @@
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
-import torch
+from made_toys import tokenizer_with
 
+from bertshift.activations.extract import encode
 from bertshift.activations.store import Activations, writing
 from bertshift.files import sha256, write_json, write_jsonl
 from bertshift.running.parts import PartCache
 
 LAYERS, WIDTH = 2, 12
-
-torch.set_num_threads(1)  # on matrices this small, threads only wait for each other
 
 
 @dataclass(frozen=True)
@@ -64,48 +63,31 @@ def record(words, *targets):
     return {"words": list(words), "targets": targets}
 
 
-def make(folder: Path, sentences, pieces=2, noise=0.3, dtype="float32", cut=None) -> World:
-    """Each word is 1 to `pieces` tokens; a token's state is the vector of its word in a layer, and
-    noise.
+def make(folder: Path, sentences, noise=0.3, dtype="float32", cut=None) -> World:
+    """Each word is 1 to 3 tokens, whose states are the vector of the word in a layer, and noise.
 
     cut: the word that the window has cut off.
     """
     rng = np.random.default_rng(0)
     types = sorted({*chain(*sentences)})
-    vectors = {word: rng.normal(size=(LAYERS + 1, WIDTH)) for word in types}
-    sizes = {word: 1 + number % pieces for number, word in enumerate(types)}
-    tokens, first, last = [], [], []
-    for words in sentences:
-        ends = np.cumsum([sizes[word] for word in words])
-        last.extend(ends)
-        first.extend(ends - [sizes[word] - 1 for word in words])
-        tokens.append(["", *(word for word in words for _ in range(sizes[word])), ""])
-    lengths = np.array([len(words) for words in tokens])
-    flat = [*chain(*tokens)]
-    states = rng.normal(size=(LAYERS + 1, len(flat), WIDTH)) * noise
-    for position, word in enumerate(flat):
-        if word:
-            states[:, position] += vectors[word]
-    index = {
-        "token_ids": np.array([types.index(word) + 1 if word else 0 for word in flat], np.int32),
-        "special": np.array([not word for word in flat]),
-        "segment": np.zeros(len(flat), np.uint8),
-        "example_offsets": np.append(0, np.cumsum(lengths)),
-        "map_offsets": np.append(0, np.cumsum(lengths**2)),
-        "example_ids": np.array([f"s{number}" for number in range(len(sentences))]),
-        "word_offsets": np.append(0, np.cumsum([len(words) for words in sentences])),
-        "word_last": np.array(last, np.int32),
-        "word_first": np.array(first, np.int32),
-    }
+    tokenizer = tokenizer_with(["w", *(f"##{digit}" for digit in range(10)), *types[::2]])
+    rows = [{"id": f"s{number}", "words": words} for number, words in enumerate(sentences)]
+    index = encode(tokenizer, rows, max_length=64)
+    offsets = index["example_offsets"]
+    starts = np.repeat(offsets[:-1], np.diff(index["word_offsets"]))
+    bounds = zip(starts + index["word_first"], starts + index["word_last"] + 1)
+    vectors = {word: rng.normal(size=(LAYERS + 1, 1, WIDTH)) for word in types}
+    states = rng.normal(size=(LAYERS + 1, offsets[-1], WIDTH)) * noise
+    for word, (first, end) in zip(chain(*sentences), bounds, strict=True):
+        states[:, first:end] += vectors[word]
     if cut is not None:
         index["word_first"][cut] = index["word_last"][cut] = -1
     world = World(folder)
     folder.mkdir(exist_ok=True)
     with writing(world.activations, index, LAYERS, WIDTH, dtype=dtype) as writer:
         for layer in range(LAYERS + 1):
-            for example, start in enumerate(index["example_offsets"][:-1]):
-                writer.hidden(layer, example, states[layer, start : start + lengths[example]])
-    rows = [{"id": f"s{number}", "words": words} for number, words in enumerate(sentences)]
+            for example, bounds in enumerate(pairwise(offsets)):
+                writer.hidden(layer, example, states[layer, slice(*bounds)])
     write_jsonl(world.sentences, rows)
     return world
 

@@ -35,7 +35,7 @@ def world(tmp_path_factory):
         return [("abc"[rng.integers(3)], *pair) for pair in pairs[: rng.integers(1, 5)]]
 
     records = [record(words, *targets(words)) for words in sentences]
-    world = make(tmp_path_factory.mktemp("bank"), sentences, pieces=3)
+    world = make(tmp_path_factory.mktemp("bank"), sentences)
     splits = {"train": records[:14], "dev": records[14:19], "test": records[19:]}
     folder = world.edges("srl", 2, splits)
     task = read_task("srl", folder, read_rows(world.sentences), SETTINGS, controls=[1])

@@ -11,7 +11,6 @@ from bertshift.probes.frozen import features, frozen, with_provenance
 from bertshift.tasks.loading import load_task
 from bertshift.tasks.scores import accuracy, f1
 
-torch.set_num_threads(1)
 TOKENIZER = tokenizer_with("abcdefgh")
 SHARED = {"dataset": "toys", "max_length": 16}
 CLASSES = SHARED | {"name": "classes", "kind": "classification", "metrics": ["f1", "accuracy"]}

@@ -105,29 +105,19 @@ def test_a_difference_without_a_block_is_that_of_the_other_sentences():
     assert values == pytest.approx(expected, abs=1e-12)
 
 
-def test_each_seed_is_compared_with_other_probes_of_the_pretrained_model():
+def test_each_seed_is_compared_with_its_own_probes_of_the_pretrained_model():
+    """rows/test_statistics.py has other divisions of probes among seeds."""
     probes = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
-    scores = f1(probes.sum(axis=1))
-
-    def differences(seeds, reference, pairs):
-        model = side([probes[[seed - 1]] for seed in seeds], *((1, seed) for seed in seeds))
-        base = side([*reference.values()], *((1, seed) for seed in reference))
-        pairs = {(1, seed): (1, pairs[seed]) for seed in seeds}
-        return deltas("mnli", "base", model, base, pairs, draws=2)["value"].tolist()
-
-    # Two seeds divide three probes; one alone is compared with all; with one probe, all share it.
-    for seeds, base, shares in (
-        ([1, 2, 3], probes, scores),
-        ([1, 2], probes, [scores[[0, 2]].mean(), scores[1]]),
-        ([1], probes, [scores.mean()]),
-        ([1, 2], probes[:1], scores[[0, 0]]),
-    ):
-        expected = scores[: len(seeds)] - shares
-        values = differences(seeds, {0: base}, dict.fromkeys(seeds, 0))
-        assert values == pytest.approx(expected, abs=1e-12)
-    # Runs of a reference share no probe.
-    values = differences([1, 2], {1: probes[:2], 2: probes[1:]}, {1: 1, 2: 2})
-    assert values == pytest.approx(scores[:2] - [scores[:2].mean(), scores[1:].mean()])
+    scores, runs = f1(probes.sum(axis=1)), [(1, 1), (1, 2)]
+    model, pretrained = side([probes[:1], probes[1:2]], *runs), side([probes], (1, 0))
+    table = deltas("mnli", "base", model, pretrained, dict.fromkeys(runs, (1, 0)), draws=2)
+    expected = scores[:2] - [scores[[0, 2]].mean(), scores[1]]
+    assert table["value"].to_numpy() == pytest.approx(expected, abs=1e-12)
+    # Runs of a fine-tuned reference share no probe.
+    tuned = side([probes[:2], probes[1:]], *runs)
+    table = deltas("mnli", "rte", model, tuned, dict(zip(runs, runs)), draws=2)
+    expected = scores[:2] - [scores[:2].mean(), scores[1:].mean()]
+    assert table["value"].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
 def test_deltas_compare_the_replicates_and_variants_of_both():

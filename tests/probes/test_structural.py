@@ -38,19 +38,10 @@ def row(heads, split="train"):
     return {"words": ["x"] * len(heads), "upos": upos, "heads": heads, "split": split}
 
 
-def planted(rng, count):
-    """Sentences whose words have an axis of 1 for each word above them, and 8 axes of noise."""
-    rows, vectors = [], []
-    for _ in range(count):
-        heads = random_heads(rng, rng.integers(4, 9))
-        above = np.zeros((len(heads), 8))
-        for word, ancestor in enumerate(range(len(heads))):
-            while heads[ancestor]:
-                above[word, ancestor] = 1
-                ancestor = heads[ancestor] - 1
-        rows.append(row(heads) | {"upos": ["NOUN"] * len(heads)})
-        vectors.append(np.hstack([above, rng.normal(size=(len(heads), 8))]))
-    return torch.from_numpy(np.concatenate(vectors))[:, None].float(), rows
+def random_states(rng, sizes, layers, width):
+    """(states, rows) of sentences with random trees."""
+    rows = [row(random_heads(rng, size)) for size in sizes]
+    return torch.from_numpy(rng.normal(size=(sum(sizes), layers, width))), rows
 
 
 def alone(probe, train, dev, settings):
@@ -93,10 +84,8 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
     )
     sets = []
     for count in (40, 15):
-        sizes = rng.integers(1, 9, count)
-        rows = [row(random_heads(rng, size)) for size in sizes]
-        states = rng.normal(size=(sizes.sum(), 3, 10)) * np.array([[0.3], [1], [3]])
-        sets.append(Sentences(torch.from_numpy(states), rows, CPU))
+        states, rows = random_states(rng, rng.integers(1, 9, count), 3, 10)
+        sets.append(Sentences(states * torch.tensor([[0.3], [1], [3]]), rows, CPU))
     probes = [
         Probe(kind, layer, seed, settings, sets[0].vectors)
         for kind in ("depth", "distance") for layer in range(3) for seed in (1, 2)
@@ -112,15 +101,17 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
 
 
 def test_measures_without_a_block_are_those_of_the_other_sentences():
-    vectors, rows = planted(np.random.default_rng(0), 45)
-    lengths = [len(tree["heads"]) for tree in rows]
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(4, 9, 45)
+    states, rows = random_states(rng, lengths, 1, 16)
+    states = states.float()
     probes = [
         Probe(kind, 0, 1, StructuralSettings(), torch.empty(16)) for kind in ("depth", "distance")
     ]
-    measures = list(evaluate(probes, Sentences(vectors, rows, CPU)))
+    measures = list(evaluate(probes, Sentences(states, rows, CPU)))
     for block in (0, 11):
         rest = block_of(45) != block
-        others = Sentences(vectors[np.repeat(rest, lengths)], list(compress(rows, rest)), CPU)
+        others = Sentences(states[np.repeat(rest, lengths)], list(compress(rows, rest)), CPU)
         for (*_, jackknife), (*_, value, _, _) in zip(
             measures, evaluate(probes, others), strict=True
         ):
@@ -136,7 +127,7 @@ def stored(tmp_path):
     splits = ["dev", "train", "test"] * 8
     rows = [row(random_heads(rng, 5 + i % 3), split) for i, split in enumerate(splits)]
     words = [[f"w{word}" for word in rng.integers(40, size=len(tree["words"]))] for tree in rows]
-    world = make(tmp_path, words, pieces=3, dtype="float16", cut=4)
+    world = make(tmp_path, words, dtype="float16", cut=4)
     write_jsonl(world.sentences, rows)
     return rows, world
 

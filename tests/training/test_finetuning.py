@@ -25,7 +25,6 @@ from bertshift.training import finetuning
 from bertshift.training.finetuning import trainer, write_snapshots
 from bertshift.training.settings import TrainSettings
 
-torch.set_num_threads(1)
 SIDECAR = sidecar(train=96, dev=48)
 SETTINGS = TrainSettings(
     learning_rate=3e-3, batch_size=8, epochs=4, norms_every=5, checkpoint_minutes=0

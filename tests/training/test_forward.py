@@ -4,7 +4,6 @@ from made_training import TASKS, case
 
 from bertshift.training.forward import forward_pass
 
-torch.set_num_threads(1)
 KINDS = [*TASKS, "pretraining"]
 
 

@@ -14,8 +14,6 @@ from bertshift.running.memory import how_many_fit
 from bertshift.training import loop
 from bertshift.training.settings import TrainSettings
 
-torch.set_num_threads(1)
-
 
 @contextmanager
 def memory_for(tokens):
