@@ -66,7 +66,9 @@ def test_logits_are_those_of_one_probe_on_whole_sentences(world):
         [w + 0.3 * torch.randn(w.shape, generator=generator) for w in bank.initial()]
     )
     batch = np.array([5, 0, 9])
-    logits = bank.logits(weights, bank.subset([0, 1]), train_set, train_set.batch(batch))
+    targets = train_set.batch(batch)
+    assert targets.record.tolist() == [i for i in batch for _ in records[i]["targets"]]
+    logits = bank.logits(weights, bank.subset([0, 1]), train_set, targets)
     for number, probe in enumerate(probes):
         parts = weights[number].split([math.prod(shape) for shape in bank.layout.values()])
         named = {name: w.view(shape) for (name, shape), w in zip(bank.layout.items(), parts)}

@@ -1,14 +1,14 @@
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from made_toys import tokenizer_with
-from probes.edge_world import make, random_sentences, record
+from probes.edge_world import record
 
 from bertshift.activations.extract import encode
 from bertshift.activations.store import Activations, writing
 from bertshift.errors import UserError
-from bertshift.probes.spans import SpanTokens, align, read_targets
+from bertshift.probes.spans import align, read_targets
 
 TOKENIZER = tokenizer_with(
     [
@@ -30,19 +30,20 @@ TOKENIZER = tokenizer_with(
 )
 
 
-def row_numbers(folder, sentences, max_length=512):
+def row_numbers(folder, sentences):
     """Activations whose hidden states are row numbers."""
     rows = [{"id": i, "words": words} for i, words in enumerate(sentences)]
-    index = encode(TOKENIZER, rows, max_length)
+    index = encode(TOKENIZER, rows, 512)
+    states = np.arange(len(index["token_ids"]))[:, None]
     with writing(folder / "run.npz", index, layers=0, width=1) as writer:
         for example, bounds in enumerate(pairwise(index["example_offsets"])):
-            writer.hidden(0, example, np.arange(*bounds)[:, None])
+            writer.hidden(0, example, states[slice(*bounds)])
     return Activations(folder / "run.npz")
 
 
-def targets_of(sentences, records, spans=1):
+def targets_of(sentences, records):
     order = {tuple(words): i for i, words in enumerate(sentences)}
-    return read_targets(records, spans, ("a", "b"), order, "x.jsonl")
+    return read_targets(records, 1, ("a", "b"), order, "x.jsonl")
 
 
 def test_spans_of_words_become_spans_of_their_pieces(tmp_path):
@@ -80,32 +81,6 @@ def test_targets_that_the_window_cuts_off_are_dropped_and_counted(tmp_path):
     targets = record(words, ("a", (339, 340)), ("b", (339, 341)), ("a", (399, 400)), ("b", (0, 1)))
     spans = align(targets_of([words], [targets]), activations)
     assert spans.dropped == 2 and spans.inside.tolist() == [0, 3]
-    cut = row_numbers(tmp_path, [["was", "ww"]], max_length=4)  # and no half of a word
-    assert cut.word_first.tolist() == [1, -1] and len(cut.token_ids) == 4
-
-
-def test_a_batch_holds_each_token_of_the_spans_once_a_record(tmp_path):
-    sentences = random_sentences(6)
-    a, b = sentences[:2]
-    records = [
-        record(a, ("a", (0, 3), (1, 2)), ("b", (0, 3), (0, 1)), ("b", (2, 4), (1, 2))),
-        record(b),
-        record(b, ("a", (1, 2), (1, 2))),
-        record(a, ("a", (3, 4), (0, 4))),
-    ]
-    activations = Activations(make(tmp_path, sentences).activations)
-    spans = align(targets_of(sentences, records, spans=2), activations)
-    batch = SpanTokens(spans).batch(np.array([3, 2, 0]))
-    assert batch.targets.tolist() == [4, 3, 0, 1, 2] and batch.record.tolist() == [3, 2, 0, 0, 0]
-    members = np.split(batch.tokens[np.concatenate(batch.sides)][batch.members], batch.bags[1:])
-    inside = [
-        list(range(spans.start[side, target], spans.end[side, target]))
-        for target in batch.targets
-        for side in (0, 1)
-    ]
-    assert [tokens.tolist() for tokens in members] == inside
-    by_record = [sorted({*chain(*part)}) for part in (inside[:2], inside[2:4], inside[4:])]
-    assert batch.tokens.tolist() == [*chain(*by_record)]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ import re
 import signal
 from dataclasses import asdict
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -13,10 +12,11 @@ from made_sidecars import sidecar
 from made_toys import SETTINGS as TASK
 from made_toys import TOKENIZER, bert_with
 from safetensors.torch import load_file
+from training.toy_data import toy_rows, write_data
 from transformers import BertForPreTraining
 
 from bertshift.errors import UserError
-from bertshift.files import read_json, sha256, write_json, write_jsonl
+from bertshift.files import read_json
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import load_tokenizer
@@ -41,16 +41,7 @@ def start(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows():
-    """Yes if there is an "a"."""
-    rng = np.random.default_rng(0)
-
-    def row(split, i):
-        text = " ".join(rng.choice(list("abcdefgh"), size=rng.integers(2, 6)))
-        label = ["no", "yes"]["a" in text]
-        return {"id": f"{split}-{i}", "split": split, "text_a": text, "label": label}
-
-    sizes = {"train": 96, "dev": 40}
-    return {split: [row(split, i) for i in range(size)] for split, size in sizes.items()}
+    return toy_rows(train=96, dev=40)
 
 
 def weights(folder):
@@ -138,9 +129,7 @@ def adapted(start, rows, tmp_path):
     """A function that fine-tunes `toy.lora2` into a folder of this name, or its snapshots into
     folders by their shares."""
     data = tmp_path / "data"
-    write_jsonl(data / "examples.jsonl", [row for split in rows.values() for row in split])
-    digest = sha256(data / "examples.jsonl")
-    write_json(data / "dataset.json", SIDECAR | {"examples_sha256": digest})
+    write_data(data, rows)
     training = asdict(SETTINGS) | {"learning_rate": 2e-2, "lora_dropout": 0.1}
 
     def run(name, alpha=16, shares=()):

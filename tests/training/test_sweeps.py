@@ -4,11 +4,10 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from made_sidecars import sidecar
 from made_toys import SETTINGS, TOKENIZER, bert_with
+from training.toy_data import toy_rows, write_data
 
 from bertshift.errors import UserError
-from bertshift.files import sha256, write_json, write_jsonl
 from bertshift.models.loading import save_model
 from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.losses import thinned
@@ -25,21 +24,11 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """(start, data): a small encoder with dropout, and texts to classify by an "a"."""
+    """(start, data): a small encoder with dropout, and a data set."""
     start, data = tmp_path_factory.mktemp("start"), tmp_path_factory.mktemp("data")
     encoder = bert_with(TOKENIZER, layers=2, hidden_size=16, intermediate_size=32)
     save_model(start, encoder, TOKENIZER)
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(list("abcdefgh"), size=rng.integers(2, 6))) for _ in range(72)]
-    rows = [
-        {"id": str(i), "split": ["train", "dev"][i >= 48], "text_a": text,
-         "label": ["no", "yes"]["a" in text]}
-        for i, text in enumerate(texts)
-    ]  # fmt: skip
-    write_jsonl(data / "examples.jsonl", rows)
-    digest = sha256(data / "examples.jsonl")
-    described = sidecar(train=48, dev=24, kind="sentence", examples_sha256=digest)
-    write_json(data / "dataset.json", described)
+    write_data(data, toy_rows(train=48, dev=24), kind="sentence")
     return start, data
 
 
