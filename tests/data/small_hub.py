@@ -17,7 +17,8 @@ from pyarrow import parquet
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 BUSY = "5" * 40  # a revision for which every answer is status 500
 ADDRESS = re.compile(
-    r"(?:/api)?/(?:datasets/|models/)?([^/]+/[^/]+)/(resolve|revision|tree|paths-info)/([^/]+)/?(.*)"
+    r"(?:/api)?/(?:datasets/|models/)?([^/]+/[^/]+)"
+    r"/(resolve|revision|tree|paths-info)/([^/]+)/?(.*)"
 )
 
 

@@ -118,7 +118,8 @@ def outcome(tmp_path_factory):
     faults = {f"made/{fault}": fault.replace("-", " ") for fault in FAULTS}
     with SmallHub({f"made/{name}": files for name, files in repositories.items()}, faults) as hub:
         environment = os.environ | {
-            "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "0", "NO_PROXY": "127.0.0.1",
+            "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "0",
+            "NO_PROXY": "127.0.0.1",
             "HF_HUB_DISABLE_PROGRESS_BARS": "1", "PYTHONPATH": str(ROOT / "workflow"),
         }  # fmt: skip
         command = [sys.executable, "-c", CLIENT, str(folder), json.dumps(cases)]

@@ -12,7 +12,11 @@ from bertshift.errors import UserError
 from bertshift.files import sha256
 
 CATALOGUE = read_catalogue(ROOT / "config/datasets.yaml")
-TSV = "index\tsentence1\tsentence2\tlabel\n0\tA \u2028 man.\tB.\tentailment\n1\tC.\tD.\tnot_entailment\n"
+TSV = (
+    "index\tsentence1\tsentence2\tlabel\n"
+    "0\tA \u2028 man.\tB.\tentailment\n"
+    "1\tC.\tD.\tnot_entailment\n"
+)
 
 
 @pytest.fixture

@@ -58,7 +58,8 @@ def test_sources_are_the_configured_split_and_the_task_whose_lengths_are_copied(
 
 
 TEXT = [
-    {"id": f"s{document}.{sentence}", "text": "a b c d e" if sentence != 2 else "short", "document": document,
+    {"id": f"s{document}.{sentence}", "text": "a b c d e" if sentence != 2 else "short",
+     "document": document,
      "sentence": sentence}
     for document in range(2)
     for sentence in range(5)
@@ -104,9 +105,9 @@ def test_a_sample_is_the_same_each_time_without_repeats_in_order_and_of_its_name
 
 
 def test_questions_come_before_their_passage():
-    qa = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
-    rows = draw_stimuli("squad", {"squad": qa}, {"form": "inputs", "number": 5})
-    assert rows == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]
+    rows = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
+    stimuli = draw_stimuli("squad", {"squad": rows}, {"form": "inputs", "number": 5})
+    assert stimuli == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]
 
 
 def test_inputs_of_the_training_set_are_among_those_that_every_model_was_trained_on():

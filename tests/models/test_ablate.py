@@ -8,7 +8,7 @@ from bertshift.models.ablate import averaging
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 @torch.no_grad()
 def test_means_are_over_the_real_tokens_of_all_batches(implementation):
-    """test_families.py compares the means of one batch with what was recorded."""
+    """test_families.py compares the means of one batch with a calculation by hand."""
     model = model_of("bert")
     model.set_attn_implementation(implementation)
 

@@ -16,7 +16,8 @@ from bertshift.models.weights import norms
 TOKENIZER = tokenizer_with([])
 IDS = torch.tensor([[2, 1, 4, 0, 3]])
 CONFIG = BertConfig(
-    vocab_size=len(TOKENIZER), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+    vocab_size=len(TOKENIZER), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+    intermediate_size=64,
     max_position_embeddings=32,
 )  # fmt: skip
 
@@ -227,8 +228,6 @@ def test_a_file_that_cannot_be_read_is_not_called_missing(pretrained, name):
     ("change", "problem"),
     [
         ({"num_attention_heads": 3}, "hidden_size 32 .*_heads 3"),
-        ({"num_attention_heads": 0}, "num_attention_heads is 0"),
-        ({"hidden_size": "32"}, "hidden_size is '32'"),
         ({"hidden_size": 10**9}, "model.safetensors has another shape"),
         ({"vocab_size": "12"}, "'vocab_size'"),
         ({"hidden_act": "gelly"}, "gelly"),
@@ -250,7 +249,6 @@ def test_a_config_that_describes_no_usable_model_is_named(pretrained, change, pr
     ("name", "content", "problem"),
     [
         ("model.safetensors", b"cut short", "not a complete safetensors file"),
-        ("config.json", b"[]", "config.json holds no JSON"),
         ("config.json", "{}".encode("utf-16"), "not UTF-8"),
     ],
 )

@@ -13,30 +13,29 @@ from bertshift.models.lora import add_adapters, projections_of
 SETTINGS = {"rank": 3, "alpha": 16, "dropout": 0.0, "seed": 1}
 
 
-def states(model, kind):
-    return run(model, **inputs_of(kind)).last_hidden_state
-
-
 @pytest.mark.parametrize(
     "kind", ["bert", "albert", "deberta-v2", "modernbert", "gpt2", "gpt_neox", "llama"]
 )
 @torch.no_grad()
 def test_a_merged_model_computes_what_the_adapters_did(kind):
-    model, before = model_of(kind), states(model_of(kind), kind)
-    old = copied(model)
+    def states():
+        return run(model, **inputs_of(kind)).last_hidden_state
+
+    model = model_of(kind)
+    before, old = states(), copied(model)
     add_adapters(model, **SETTINGS)
     trainable = {name for name, weight in model.named_parameters() if weight.requires_grad}
     assert all(".lora_" in name or name.startswith("pooler.") for name in trainable)
-    assert torch.equal(states(model, kind), before)  # B is 0
+    assert torch.equal(states(), before)  # B is 0
 
     torch.manual_seed(2)
     for name, weight in model.named_parameters():
         if ".lora_B." in name:
             weight.normal_(0, 0.05)  # after one step of training it is no longer 0
-    with_adapters, adapted = states(model, kind), model.state_dict()
+    with_adapters, adapted = states(), model.state_dict()
     merge_adapters(model)
     rounding = 2e-6 * with_adapters.abs().max()
-    assert (states(model, kind) - with_adapters).abs().max() < rounding
+    assert (states() - with_adapters).abs().max() < rounding
     assert (with_adapters - before).abs().max() > 1e3 * rounding
     assert type(model) is type(model_of(kind)) and model.state_dict().keys() == old.keys()
     projections = projections_of(model).values()

@@ -83,8 +83,7 @@ def test_variants_of_a_name_are_applied(model):
 def test_a_heads_columns_are_drawn_only_where_the_name_says_so(model):
     before, prefix = copied(model), "encoder.layer.1.attention."
     apply_variants(model, [parse_variant("reinitL2H3")], seed=1)
-    rows = {name for name in before if name.startswith(f"{prefix}self.")}
-    assert changed(before, model) == rows
+    assert changed(before, model) == {name for name in before if name.startswith(f"{prefix}self.")}
     output, before = f"{prefix}output.dense.weight", copied(model)
     apply_variants(model, [parse_variant("reinitL2H3o")], seed=1)
     assert changed(before, model) == {output}

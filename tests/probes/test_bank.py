@@ -14,7 +14,8 @@ from bertshift.probes.edge import MICRO_F1, load_examples, read_rows, read_task
 from bertshift.probes.settings import ProbeSettings
 
 MIX = tuple(range(LAYERS + 1))
-SETTINGS = ProbeSettings(width=8, learning_rate=0.02, batch_records=4, max_steps=12, validate_every=3, patience=2,
+SETTINGS = ProbeSettings(width=8, learning_rate=0.02, batch_records=4, max_steps=12,
+                         validate_every=3, patience=2,
                          max_grad_norm=0.05)  # fmt: skip
 
 
@@ -22,19 +23,14 @@ SETTINGS = ProbeSettings(width=8, learning_rate=0.02, batch_records=4, max_steps
 def world(tmp_path_factory):
     """A pair task whose spans overlap, repeat and nest, with up to 4 targets a record."""
     rng = np.random.default_rng(1)
-    sentences = random_sentences(24)
-
-    def span(words):
-        start = rng.integers(len(words))
-        return int(start), int(rng.integers(start + 1, len(words) + 1))
-
-    def targets(words):
-        first = span(words)
-        pairs = [(first, first)] + [(first, span(words)) for _ in range(2)]
-        pairs.append((span(words), span(words)))
-        return [("abc"[rng.integers(3)], *pair) for pair in pairs[: rng.integers(1, 5)]]
-
-    records = [record(words, *targets(words)) for words in sentences]
+    sentences, records = random_sentences(24), []
+    for words in sentences:
+        starts = rng.integers(len(words), size=4)
+        ends = rng.integers(starts + 1, len(words) + 1)
+        first, *spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        pairs = [(first, first), (first, spans[0]), (first, spans[1]), (spans[1], spans[2])]
+        targets = [("abc"[rng.integers(3)], *pair) for pair in pairs[: rng.integers(1, 5)]]
+        records.append(record(words, *targets))
     world = make(tmp_path_factory.mktemp("bank"), sentences)
     splits = {"train": records[:14], "dev": records[14:19], "test": records[19:]}
     folder = world.edges("srl", 2, splits)

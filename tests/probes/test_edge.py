@@ -3,18 +3,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from made_toys import TOKENIZER, bert_with
 from probes.edge_world import make, random_sentences, record
-from transformers import BertConfig, BertModel
 
-from bertshift.files import write_json
-from bertshift.models.loading import save_weights
+from bertshift.models.loading import save_model
 from bertshift.probes import edge
 from bertshift.probes.edge import COLUMNS, probe, word_vectors
 from bertshift.probes.scores import counts_key, f1, sentences_key
 from bertshift.probes.settings import ProbeSettings
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
 
-SETTINGS = ProbeSettings(width=32, learning_rate=0.01, max_steps=160, validate_every=40, probe_seeds=1, input_dropout=0,
+SETTINGS = ProbeSettings(width=32, learning_rate=0.01, max_steps=160, validate_every=40,
+                         probe_seeds=1, input_dropout=0,
                          hidden_dropout=0.1)  # fmt: skip
 
 
@@ -100,12 +100,9 @@ def test_each_seed_has_the_probe_of_its_pretrained_model_that_has_its_number(tmp
 
 
 def test_word_vectors_are_embeddings_without_position_and_segment(tmp_path):
-    config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8,
-                        layer_norm_eps=0.1)  # fmt: skip
-    model = BertModel(config).eval()
-    write_json(tmp_path / "config.json", config.to_dict())
-    save_weights(tmp_path / "model.safetensors", model.state_dict())
+    model = bert_with(TOKENIZER, layer_norm_eps=0.1)
+    save_model(tmp_path, model, TOKENIZER)
     model.embeddings.position_embeddings.weight.data.zero_()
     model.embeddings.token_type_embeddings.weight.data.zero_()
-    expected = model.embeddings(torch.arange(9)[None])[0].detach()
+    expected = model.embeddings(torch.arange(len(TOKENIZER))[:, None])[:, 0].detach()
     np.testing.assert_allclose(word_vectors(tmp_path), expected, atol=1e-6)

@@ -12,7 +12,8 @@ from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, na
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.running.parts import PartCache
 
-SETTINGS = CodeSettings(width=32, learning_rate=0.01, max_steps=200, validate_every=20, probe_seeds=2, input_dropout=0,
+SETTINGS = CodeSettings(width=32, learning_rate=0.01, max_steps=200, validate_every=20,
+                        probe_seeds=2, input_dropout=0,
                         portions=(0.1, 0.3, 0.6, 1))  # fmt: skip
 SHORT = replace(SETTINGS, max_steps=6, validate_every=3)
 SENTENCES = random_sentences(160, types=20)

@@ -127,8 +127,10 @@ def test_deltas_compare_the_replicates_and_variants_of_both():
     model, pairs = side([counts[:, ::-1]], (2, 1)), {(2, 1): (2, 0)}
     [row] = deltas("mnli", "base", model, base, pairs).to_dict("records")
     assert row == {
-        "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos", "variant": "mix",
-        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20, **dict.fromkeys(JACKKNIFE_COLUMNS, 0),
+        "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos",
+        "variant": "mix",
+        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20,
+        **dict.fromkeys(JACKKNIFE_COLUMNS, 0),
     }  # fmt: skip
     ids = {sentences_key("pos"): np.arange(1, 21).astype(str)}
     with pytest.raises(UserError, match="different test sentences of pos"):

@@ -137,11 +137,8 @@ def test_words_are_the_means_of_their_pieces(stored):
     vectors = word_vectors(activations, [3, 1])
     assert (vectors.dtype, len(vectors)) == (np.float16, 11)
     word, start = activations.word_offsets[1], activations.offsets[1]
-    first, last = start + activations.word_first[word], start + activations.word_last[word]
-    means = [
-        activations.hidden(layer)[first : last + 1].astype(float).mean(axis=0)
-        for layer in range(LAYERS + 1)
-    ]
+    pieces = slice(start + activations.word_first[word], start + activations.word_last[word] + 1)
+    means = [activations.hidden(n)[pieces].astype(float).mean(axis=0) for n in range(LAYERS + 1)]
     # The five words of example 3 come before the first of example 1.
     np.testing.assert_allclose(vectors[5], means, atol=2e-3)
 

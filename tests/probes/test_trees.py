@@ -16,32 +16,21 @@ from bertshift.probes.trees import (
     spearman,
 )
 
-
-def path_lengths(heads):
-    edges = np.zeros((len(heads),) * 2)
-    for word, head in enumerate(heads):
-        if head:
-            edges[word, head - 1] = 1
-    return shortest_path(edges, directed=False)
-
-
 # "A hearing is scheduled on the issue today": 2 -> 5 crosses 4 -> 8
 CROSSING = [2, 4, 4, 0, 2, 7, 5, 4]
 
 
 @pytest.mark.parametrize(
-    ("heads", "depth"),
-    [
-        ([0], [0]),
-        ([0, 1, 2, 3], [0, 1, 2, 3]),  # a chain
-        ([2, 0, 2, 2, 2], [1, 0, 1, 1, 1]),  # a star
-        (CROSSING, [2, 1, 1, 0, 2, 4, 3, 1]),
-    ],
+    "heads",
+    [[0], [0, 1, 2, 3], [2, 0, 2, 2, 2], CROSSING],
+    ids=["word", "chain", "star", "crossing"],
 )
-def test_distances_are_shortest_paths_and_depths_those_to_the_root(heads, depth):
-    expected = path_lengths(heads)
-    np.testing.assert_array_equal(distances(heads), expected)
-    assert depths(heads).tolist() == depth == expected[heads.index(0)].tolist()
+def test_distances_are_shortest_paths_and_depths_those_to_the_root(heads):
+    edges = np.zeros((len(heads) + 1,) * 2)
+    edges[np.arange(len(heads)) + 1, heads] = 1
+    paths = shortest_path(edges[1:, 1:], directed=False)
+    np.testing.assert_array_equal(distances(heads), paths)
+    assert depths(heads).tolist() == paths[heads.index(0)].tolist()
 
 
 def test_spearman_by_length_is_scipys_row_by_row():

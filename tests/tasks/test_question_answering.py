@@ -67,7 +67,7 @@ def test_answers_are_the_pieces_at_their_characters(context, answer, start, piec
         assert passage.cut(*pieces) == "1895"
 
 
-def test_answers_that_are_not_there_are_left_out_and_counted(caplog):
+def test_answers_that_are_not_found_are_left_out_and_counted(caplog):
     lost = question("d e f", "z")
     lost["answers"][0]["start"] = 2
     assert len(TASK.training_examples([question("d e f", "e"), lost], TOKENIZER)) == 1

@@ -22,13 +22,17 @@ KINDS = ("roberta", "albert", "deberta-v2", "modernbert", "gpt2", "nomic_bert")
 
 
 def row_for_any_task(i):
-    words, second = (TEXTS[n % len(TEXTS)].split()[: 5 + i] for n in (i, i + 1))
+    words = TEXTS[i % len(TEXTS)].split()[: 5 + i]
     text = " ".join(words)
-    row = {"id": str(i), "text_a": text, "text_b": " ".join(second), "label": i / 4}
-    row |= {"words": words, "upos": ["XY"[len(word) % 2] for word in words], "xpos": words}
-    row |= {"heads": [*range(len(words))], "deprels": ["root", *["obj"] * (len(words) - 1)]}
     answer = {"text": words[2], "start": text.index(f" {words[2]}") + 1}
-    return row | {"question": text, "context": text, "impossible": False, "answers": [answer]}
+    return {
+        "id": str(i), "text_a": text, "text_b": " ".join(words[::-1]), "label": i / 4,
+        "words": words,
+        "upos": ["XY"[len(word) % 2] for word in words], "xpos": words,
+        "heads": [*range(len(words))],
+        "deprels": ["root", *["obj"] * (len(words) - 1)], "question": text, "context": text,
+        "impossible": False, "answers": [answer],
+    }  # fmt: skip
 
 
 ROWS = [row_for_any_task(i) for i in range(8)]

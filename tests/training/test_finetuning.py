@@ -59,8 +59,6 @@ def test_a_run_leaves_a_model_scores_and_predictions(start, rows, tmp_path):
     assert result == read_json(tmp_path / "scores.json") and result["metric"] == "f1"
     accuracy = result["scores"]["accuracy"]
     assert accuracy > result["majority"]["accuracy"] + 0.1
-    assert result["rows"] == {"train": 96, "dev": 40}
-    assert result["sampled"] == {"train": False, "dev": False}
     predictions = pd.read_csv(tmp_path / "predictions.tsv", sep="\t")
     assert list(predictions) == ["id", "gold", "prediction"]
     assert (predictions.gold == predictions.prediction).mean() == pytest.approx(accuracy)
@@ -203,9 +201,12 @@ def test_a_sampled_run_says_so(start, rows, tmp_path):
     [
         ("toys has no rows in split dev", lambda rows: rows | {"dev": []}, 1e-3),
         ("toys has no rows in split train", lambda rows: {"dev": rows["dev"]}, 1e-3),
-        ("all .* label 'no'", lambda rows: rows | {"train": [r for r in rows["train"] if r["label"] == "no"]}, 1e-3),
+        ("all .* label 'no'",
+         lambda rows: rows | {"train": [r for r in rows["train"] if r["label"] == "no"]}, 1e-3),
         ("the loss of .* is (nan|inf)", lambda rows: rows, 1e30),
-        ("write max_length 16", lambda rows: rows | {"train": [r | {"text_a": "a b c " * 9} for r in rows["train"]]}, 1e-3),
+        ("write max_length 16",
+         lambda rows: rows | {"train": [r | {"text_a": "a b c " * 9} for r in rows["train"]]},
+         1e-3),
     ],
 )  # fmt: skip
 def test_rows_or_rates_that_cannot_be_trained_with_are_refused(

@@ -26,8 +26,10 @@ def test_norms_are_relative_to_the_weights_before():
 @pytest.mark.parametrize("prefix", ["", "bert."])
 def test_norms_take_every_weight_of_a_layer_once(tmp_path, prefix):
     weights = {
-        "embeddings.word_embeddings.weight": [3.0], "embeddings.LayerNorm.bias": [4.0], "embeddings.position_ids": [7.0],
-        "encoder.layer.0.output.dense.weight": [5.0, 12.0], "encoder.layer.1.attention.self.key.bias": [2.0],
+        "embeddings.word_embeddings.weight": [3.0], "embeddings.LayerNorm.bias": [4.0],
+        "embeddings.position_ids": [7.0],
+        "encoder.layer.0.output.dense.weight": [5.0, 12.0],
+        "encoder.layer.1.attention.self.key.bias": [2.0],
         "pooler.dense.bias": [9.0],
     }  # fmt: skip
     state = {prefix + name: torch.tensor(weight) for name, weight in weights.items()}

@@ -64,7 +64,10 @@ def train_both(folder):
 def test_same_bytes_in_another_process(tmp_path):
     train_both(tmp_path / "here")
     path = [str(Path(__file__).parent), *sys.path]
-    code = "import sys; sys.path[:0] = sys.argv[1:]; from test_vocabulary import *; train_both(Path('there'))"
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:];"
+        " from test_vocabulary import *; train_both(Path('there'))"
+    )
     subprocess.run([sys.executable, "-c", code, *path], check=True, cwd=tmp_path)
     files = [*(tmp_path / "here").glob("*/*.json")]
     assert len(files) == 4

@@ -45,7 +45,8 @@ def test_records_and_sidecar(root, tmp_path):
     counts = {"sentences": 2, "records": 1, "targets": 1}
     assert sidecar == {
         "name": "mine", "task": "entities", "format": "jiant", "licence": "none",
-        "origin": "mirror", "source": "mirror:train.jsonl,dev.jsonl,test.jsonl", "spans": 1, "multilabel": False,
+        "origin": "mirror", "source": "mirror:train.jsonl,dev.jsonl,test.jsonl", "spans": 1,
+        "multilabel": False,
         "labels": ["A", "B", "C"], "expected": expected,
         "counts": {"train": counts | {"targets": 2}, "dev": counts, "test": counts},
         "remarks": ["invented", "dev: 2 sentences, 5 expected"],
