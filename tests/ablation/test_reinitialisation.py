@@ -35,45 +35,45 @@ def test_one_replicate_is_tested_as_one_more_baseline(baselines):
     assert table["q"].to_numpy() == pytest.approx(stats.false_discovery_control(table["p"]))
 
 
-def test_a_difference_is_one_without_each_block_of_examples_too(baselines):
+def test_a_difference_has_one_value_without_each_block_of_examples(baselines):
     generator = np.random.default_rng(1)
-    own, others = (
-        table.assign(**dict(zip(JACKKNIFE_COLUMNS, generator.normal(size=(20, len(table))))))
-        for table in (heads([0.4, 0.6]), baselines)
-    )
-    expected = own[JACKKNIFE_COLUMNS].to_numpy() - others[JACKKNIFE_COLUMNS].mean().to_numpy()
-    assert head_table(own, others)[JACKKNIFE_COLUMNS].to_numpy() == pytest.approx(expected)
+    tables = [heads([0.4, 0.6]), baselines]
+    for table in tables:
+        table[JACKKNIFE_COLUMNS] = generator.normal(size=(len(table), 20))
+    values, means = tables[0][JACKKNIFE_COLUMNS], tables[1][JACKKNIFE_COLUMNS].mean()
+    pd.testing.assert_frame_equal(head_table(*tables)[JACKKNIFE_COLUMNS], values - means)
 
 
 def test_replicates_of_a_head_are_one_test_in_each_layer(baselines):
     """Each sweep's rows are numbered from 0, as its file is read."""
     parts = [
-        heads([0.42 + up, 0.5], seed, layer)
-        for layer, seed, up in ((2, 1, 0), (2, 2, 0.04), (11, 1, 0.05), (11, 2, 0))
+        heads([value, 0.5], seed, layer)
+        for layer, seed, value in ((2, 1, 0.42), (2, 2, 0.46), (11, 1, 0.47), (11, 2, 0.42))
     ]
     table = head_table(pd.concat(parts), baselines)
-    assert table.groupby(["layer", "head"])[["p", "q"]].nunique().eq(1).all(axis=None)
+    tests = table[["layer", "head", "p", "q"]].drop_duplicates()
+    assert len(tests) == 4
     mean, sd = baselines["value"].mean(), baselines["value"].std()
     t = (0.44 - mean) / (sd * np.sqrt(1 / 2 + 1 / 6))
     assert table["p"].iloc[0] == pytest.approx(2 * stats.t.sf(abs(t), 5))
-    tests = table.drop_duplicates(["layer", "head"])
     assert tests["q"].to_numpy() == pytest.approx(stats.false_discovery_control(tests["p"]))
 
 
 def test_a_baseline_that_failed_to_train_is_no_reference(baselines):
-    fallen = pd.concat([baselines, rows([0.0], seed=7, failed=True)])
-    table, without = (head_table(heads([0.42, 0.55]), each) for each in (fallen, baselines))
-    pd.testing.assert_frame_equal(table.assign(baseline_left_out=0), without)
+    with_failed = pd.concat([baselines, rows([0.0], seed=7, failed=True)])
+    table = head_table(heads([0.42, 0.55]), with_failed)
+    expected = head_table(heads([0.42, 0.55]), baselines)
+    pd.testing.assert_frame_equal(table.assign(baseline_left_out=0), expected)
+    all_failed = head_table(heads([0.1]), baselines.assign(failed=True))
     counts = ["baseline_n", "baseline_left_out", "baseline_failed"]
-    none = head_table(heads([0.1]), baselines.assign(failed=True))
-    assert [one.loc[0, counts].tolist() for one in (table, none)] == [[6, 1, False], [6, 0, True]]
+    assert table.loc[0, counts].tolist() == [6, 1, False]
+    assert all_failed.loc[0, counts].tolist() == [6, 0, True]
 
 
 def test_pretraining_runs_have_baselines_of_their_own(baselines):
     second = baselines.assign(init=2, value=baselines["value"] + 0.1)
-    table = head_table(
-        pd.concat([heads([0.42]), heads([0.52], init=2)]), pd.concat([baselines, second])
-    )
+    both_runs = pd.concat([heads([0.42]), heads([0.52], init=2)])
+    table = head_table(both_runs, pd.concat([baselines, second]))
     assert np.ptp(table["delta"]) < 1e-12
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_encoders import changed, copied
 from made_toys import CASES, SETTINGS, SIDECAR, TOKENIZER, model_of
 
 from bertshift.ablation.restoration import movement, restore, scores
@@ -16,93 +17,81 @@ from bertshift.models.restore import every_restoration
 from bertshift.rows.blocks import block_of
 from bertshift.rows.provenance import restored_table
 
-torch.set_num_threads(1)
 TASK, ROWS = CASES["classification"]
 
 
 def fine_tuned_from(model, amount=0.1):
-    """A copy of which every weight has moved."""
+    """A copy in which every weight has moved."""
     torch.manual_seed(2)
     moved = deepcopy(model)
-    with torch.no_grad():
-        for weight in moved.parameters():
-            weight += amount * torch.randn_like(weight)
+    for weight in moved.parameters():
+        weight.data += amount * torch.randn_like(weight)
     return moved
 
 
 def edited(model, parent, layer):
-    """The state dict itself, changed at the sixteen tensors of one layer."""
+    """A copy with the parent's sixteen tensors of one layer."""
     copy, prefix = deepcopy(model), f"encoder.layer.{layer - 1}."
-    theirs = {
+    weights = {
         key: value for key, value in parent.encoder.state_dict().items() if key.startswith(prefix)
     }
-    assert len(theirs) == 16
-    copy.encoder.load_state_dict(copy.encoder.state_dict() | theirs)
+    assert len(weights) == 16
+    copy.encoder.load_state_dict(copy.encoder.state_dict() | weights)
     return copy
 
 
 @torch.inference_mode()
 def last_states(bert, index, examples):
     """Every input by itself, without padding."""
-    found = []
+    states = []
     for example in examples:
         tokens = slice(*index["example_offsets"][example : example + 2])
-        ids, segment = (
-            torch.from_numpy(index[name][None, tokens].astype(int))
-            for name in ("token_ids", "segment")
+        ids, types = torch.tensor(
+            np.stack([index["token_ids"], index["segment"]])[:, None, tokens]
         )
-        found.append(bert(ids, token_type_ids=segment).last_hidden_state[0].numpy())
-    return np.concatenate(found)
+        states.append(bert(ids, token_type_ids=types).last_hidden_state[0].numpy())
+    return np.concatenate(states)
 
 
 def test_restored_layers_are_those_of_an_edited_state_dict():
     parent = model_of(TASK)
     model = fine_tuned_from(parent)
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    index = encode(TOKENIZER, ROWS, 16)
+    before, index = copied(model), encode(TOKENIZER, ROWS, 16)
     restorations = every_restoration(model.encoder, parent.encoder)
-    changes = pd.DataFrame(movement(model.encoder, restorations, index, None, "toys")).set_index(
-        ["layer", "variant"]
+    changes, scored = (
+        pd.DataFrame(rows).set_index(["layer", "variant"])
+        for rows in (
+            movement(model.encoder, restorations, index, None, "toys"),
+            scores(TASK, model, restorations, ROWS, TOKENIZER),
+        )
     )
-    scored = pd.DataFrame(scores(TASK, model, restorations, ROWS, TOKENIZER)).set_index(
-        ["layer", "variant"]
-    )
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert not changed(before, model)
 
-    numbers = ["value", "k_model", "k_reference"]
-    everything, first_out = np.arange(len(ROWS)), np.flatnonzero(block_of(len(ROWS)) > 0)
-    for layer, restored in enumerate(
-        (model, *(edited(model, parent, each) for each in (1, 2, 3)))
-    ):
-        for kept in (everything, first_out):
-            rows, whole = [ROWS[i] for i in kept], kept is everything
-            found = scored.loc[layer]
-            found = found["value"] if whole else found["jackknife"].str[0]
-            assert found.to_dict() == pytest.approx(
-                TASK.score(rows, TASK.predict(restored, rows, TOKENIZER))
-            )
+    sizes = ["k_model", "k_reference"]
+    every_row, without_block_1 = np.arange(len(ROWS)), np.flatnonzero(block_of(len(ROWS)) > 0)
+    restored_models = [model, *(edited(model, parent, layer) for layer in (1, 2, 3))]
+    for layer, restored in enumerate(restored_models):
+        for used in (every_row, without_block_1):
+            rows, complete = [ROWS[i] for i in used], used is every_row
+            table = scored.loc[layer]
+            values = table["value"] if complete else table["jackknife"].str[0]
+            expected = TASK.score(rows, TASK.predict(restored, rows, TOKENIZER))
+            assert values.to_dict() == pytest.approx(expected)
             if not layer:
                 continue
-            expected = svcca(*(last_states(one.encoder, index, kept) for one in (model, restored)))
-            if whole:
-                assert changes.loc[layer, numbers].T.to_dict("list") == {
-                    name: [
-                        pytest.approx(row["value"], abs=1e-4),
-                        row["k_model"],
-                        row["k_reference"],
-                    ]
-                    for name, row in expected.items()
-                }
-                assert expected["svcca99"]["value"] > 0.01
+            states = [last_states(m.encoder, index, used) for m in (model, restored)]
+            expected = pd.DataFrame(svcca(*states)).T
+            if complete:
+                values = changes.loc[layer, ["value", *sizes]].loc[expected.index]
+                assert values.to_numpy(float) == pytest.approx(
+                    expected[["value", *sizes]].to_numpy(float), abs=1e-4
+                )
+                assert expected["value"]["svcca99"] > 0.01
             headline = changes.loc[layer, "svcca99"]
-            assert [expected["svcca99"][size] for size in numbers[1:]] == list(
-                headline[numbers[1:]]
-            )
-            found = headline["value"] if whole else headline["jackknife"][0]
-            assert found == pytest.approx(expected["svcca99"]["value"], abs=1e-4)
-    assert (
-        scored["value"].groupby("variant").nunique().max() > 1
-    )  # so that equality says something
+            assert list(headline[sizes]) == list(expected.loc["svcca99", sizes])
+            value = headline["value"] if complete else headline["jackknife"][0]
+            assert value == pytest.approx(expected["value"]["svcca99"], abs=1e-4)
+    assert scored["value"].groupby("variant").nunique().max() > 1
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -114,18 +103,14 @@ def test_restored_from_itself_nothing_changes(kind):
     changes = pd.DataFrame(movement(model.encoder, restorations, index, 150, "toys"))
     assert changes.loc[changes["headline"], "value"].tolist() == pytest.approx([0] * 3, abs=1e-6)
     table = pd.DataFrame(scores(task, model, restorations, rows, TOKENIZER))
-    assert (
-        np.ptp(table.pivot(index="variant", columns="layer", values="value"), axis=1).max() < 1e-6
-    )
+    assert table.groupby("variant")["value"].agg(np.ptp).max() < 1e-6
 
 
 def test_a_parent_of_another_shape_is_refused():
     with pytest.raises(UserError, match="of the same shape"):
         every_restoration(model_of(TASK).encoder, model_of(TASK, layers=2).encoder)
     assert len(every_restoration(model_of(TASK, layers=2).encoder, model_of(TASK).encoder)) == 2
-    with pytest.raises(
-        UserError, match=r"tasks\.dep: layers are restored in models of classification"
-    ):
+    with pytest.raises(UserError, match=r"tasks\.dep: layers are restored in models of"):
         restore({"name": "dep", "kind": "dependencies"}, [], [], {}, [], None, 16)
 
 
@@ -136,35 +121,29 @@ def test_all_replicates_of_a_saved_model(tmp_path):
     for seed, path, score in zip((1, 2), outcomes, (0.5, 0.8), strict=True):
         folder = tmp_path / f"seed{seed}"
         save_model(folder, fine_tuned_from(parent, 0.1 * (seed - 1)), TOKENIZER)
-        runs.append(
-            {
-                "folder": folder,
-                "parent": tmp_path / "parent",
-                "init": 1,
-                "seed": seed,
-                "ref_init": 1,
-                "ref_seed": 0,
-            }
-        )
-        write_json(path, {"metric": "accuracy", "scores": {"accuracy": score}, "majority": {"accuracy": 0.5},
+        runs.append({"folder": folder, "parent": tmp_path / "parent", "init": 1, "seed": seed,
+                     "ref_init": 1,
+                     "ref_seed": 0})  # fmt: skip
+        write_json(path,
+                   {"metric": "accuracy", "scores": {"accuracy": score},
+                    "majority": {"accuracy": 0.5},
                           "data": {"train": "toys train 9 of 9 (generated)"}})  # fmt: skip
     rows = [row | {"split": "dev"} for row in ROWS]
     table = restore(SETTINGS, runs, rows, SIDECAR, rows, 150, 16, max_dev=30)
     assert (table.groupby(["seed", "metric"]).size().unstack() == [3 * 5, 4 * 2]).all(axis=None)
-    still = table[(table["seed"] == 1) & (table["metric"] == "restored") & table["headline"]]
-    assert still["value"].abs().max() < 1e-6
+    unmoved = table[(table["seed"] == 1) & (table["metric"] == "restored") & table["headline"]]
+    assert unmoved["value"].abs().max() < 1e-6
     assert set(table.loc[table["metric"] == "restored_score", "n"]) == {30}
 
     write_json(tmp_path / "stimuli.json", {"data": "toys dev 40 of 40 (generated)"})
     write_json(tmp_path / "dataset.json", SIDECAR)
-    files = {"outcomes": outcomes, "scores": outcomes[:1], "description": tmp_path / "stimuli.json",
+    files = {"outcomes": outcomes, "scores": outcomes[:1],
+             "description": tmp_path / "stimuli.json",
              "sidecar": tmp_path / "dataset.json"}  # fmt: skip
     names = {"model": "toy@large", "reference": "large", "stimuli": "toy", "scale": "demo",
-             "checkpoints": {"1": {"label": "one"}}, "trained": [["toy@large", 1, 1], ["toy@large", 1, 2]]}  # fmt: skip
-    whole = restored_table(table, names, files)
-    assert (
-        dict(zip(whole["seed"], whole["failed"])) == {1: True, 2: False}
-        and not whole["ref_failed"].any()
-    )
-    made_from = "toys dev {} of 40 (generated); trained on toys train 9 of 9 (generated)"
-    assert set(whole["data"]) == {made_from.format(n) for n in (30, 40)}
+             "checkpoints": {"1": {"label": "one"}},
+             "trained": [["toy@large", 1, 1], ["toy@large", 1, 2]]}  # fmt: skip
+    table = restored_table(table, names, files)
+    assert table["failed"].equals(table["seed"] == 1) and not table["ref_failed"].any()
+    data = "toys dev {} of 40 (generated); trained on toys train 9 of 9 (generated)"
+    assert set(table["data"]) == {data.format(n) for n in (30, 40)}

@@ -20,105 +20,103 @@ from bertshift.tasks.loading import load_task
 from bertshift.tasks.question_answering import Answer, AnswerSpans
 from bertshift.tasks.text_classification import TextClassification
 
-torch.set_num_threads(1)
 RNG = np.random.default_rng(0)
 N = 120
 GOLD = np.repeat([1, 0], [70, 50])
 ABLATIONS = [Ablation("zero", layer, head) for layer in (1, 2) for head in (0, 1, 2)]
 
 
-def said_of(gold):
-    """Whole layer 2 is ruinous, L1H2 helps, the rest is noise."""
+def noisy_predictions(gold):
+    """Disabling layer 2 ruins the model, disabling L1H2 helps, the rest is noise."""
     base = np.where(RNG.uniform(size=N) < 0.75, gold, 1 - gold)
-    noisy = {one: np.where(RNG.uniform(size=N) < 0.03, 1 - base, base) for one in ABLATIONS}
-    noisy[ABLATIONS[3]] = 1 - gold
-    noisy[ABLATIONS[2]] = np.where(np.arange(N) % 5 < 4, gold, base)
-    return {NOTHING: base} | noisy
+    predictions = {NOTHING: base}
+    for ablation in ABLATIONS:
+        predictions[ablation] = np.where(RNG.uniform(size=N) < 0.03, 1 - base, base)
+    predictions[ABLATIONS[3]] = 1 - gold
+    predictions[ABLATIONS[2]] = np.where(np.arange(N) % 5 < 4, gold, base)
+    return predictions
 
 
-def made(metric):
-    """(task, rows, what the model says under each ablation), of which `metric` is the headline."""
+def case(metric):
+    """(task, rows, predictions under each ablation) of a task with this headline; of answers, the
+    F1."""
     rows = [
         {"id": str(i), "text_a": "a", "label": ["no", "yes"][label]}
         for i, label in enumerate(GOLD)
     ]
-    if metric == "exact_match":  # of answers, whose F1 is the headline
-        rows = [row | {"question": "q", "context": "b c", "answers": [{"text": "b c", "start": 0}], "impossible": False}
-                for row in rows]  # fmt: skip
-        said = {
-            one: [Answer(["b d", "b c"][right], 0.0) for right in each]
-            for one, each in said_of(GOLD).items()
-        }
-        return AnswerSpans("squad", "squad"), rows, said
-    if metric in ("pearson", "spearman"):
+    if metric == "pearson":
         rows = [row | {"label": float(i % 9)} for i, row in enumerate(rows)]
         gold = np.arange(N) % 9
-        said = {one: gold + RNG.normal(0, 2, N) for one in [NOTHING, *ABLATIONS]} | {
-            ABLATIONS[3]: -1.0 * gold
-        }
-        return TextClassification("toy", "toys", ("pearson", "spearman"), 16, None), rows, said
-    return (
-        TextClassification(
-            "toy", "toys", tuple(dict.fromkeys((metric, "accuracy"))), 16, ("no", "yes")
-        ),
-        rows,
-        said_of(GOLD),
-    )
+        predictions = {ablation: gold + RNG.normal(0, 2, N) for ablation in [NOTHING, *ABLATIONS]}
+        predictions[ABLATIONS[3]] = -1.0 * gold
+        return (
+            TextClassification("toy", "toys", ("pearson", "spearman"), 16, None),
+            rows,
+            predictions,
+        )
+    predictions = noisy_predictions(GOLD)
+    if metric == "answers":
+        answer = {"answers": [{"text": "b c", "start": 0}], "impossible": False}
+        answers = [Answer("b d", 0.0), Answer("b c", 0.0)]
+        predictions = {key: [answers[i] for i in right] for key, right in predictions.items()}
+        return AnswerSpans("squad", "squad"), [row | answer for row in rows], predictions
+    metrics = tuple(dict.fromkeys((metric, "accuracy")))
+    return TextClassification("toy", "toys", metrics, 16, ("no", "yes")), rows, predictions
 
 
 def headlines(table):
     return table[table["headline"] & (table["metric"] == "ablation")].set_index(["layer", "head"])
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc", "pearson", "exact_match"])
-def test_a_table_says_what_each_ablation_does_and_how_sure_that_is(metric):
-    """And without a block, as if its examples were not scored."""
-    task, rows, said = made(metric)
-    found = Headline.of(task, rows, list(said.values()))
-    table = replicate(task, rows, said, found)
-    ours, name = headlines(table), task.metrics[0]
-    assert list(ours.index) == [(one.layer, one.head) for one in said] and set(ours["score"]) == {
-        name
-    }
-    values = np.array([task.score(rows, each)[name] for each in said.values()])
-    assert ours["value"].to_numpy() == pytest.approx(values)
-    assert ours["delta"].to_numpy() == pytest.approx(values - values[0])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc", "pearson", "answers"])
+def test_a_table_has_the_effect_of_each_ablation_its_tests_and_its_blocks(metric):
+    task, rows, predictions = case(metric)
+    answers = list(predictions.values())
+    headline = Headline.of(task, rows, answers)
+    table = replicate(task, rows, predictions, headline)
+    effects, name = headlines(table), task.metrics[0]
+    assert list(effects.index) == [(ablation.layer, ablation.head) for ablation in predictions]
+    assert set(effects["score"]) == {name}
+    values = np.array([task.score(rows, answer)[name] for answer in answers])
+    assert effects["value"].to_numpy() == pytest.approx(values)
+    assert effects["delta"].to_numpy() == pytest.approx(values - values[0])
     if metric == "pearson":
         gold = np.array([row["label"] for row in rows])
-        assert found.example_scores == pytest.approx((gold - np.array(list(said.values()))) ** 2)
+        assert headline.example_scores == pytest.approx((gold - np.array(answers)) ** 2)
     if metric == "accuracy":
-        p = mcnemar(found.example_scores[0], found.example_scores[1:])
+        p = mcnemar(headline.example_scores[0], headline.example_scores[1:])
     else:
-        score = SCORES["mean" if metric == "exact_match" else metric]
-        p = paired_bootstrap(
-            score, found.gold, found.predictions[0], found.predictions[1:], task.dataset
-        )
-    assert ours["p"].to_numpy() == pytest.approx([np.nan, *p], nan_ok=True)
-    whole = np.array([one.head == 0 for one in ABLATIONS])  # heads and layers are corrected apart
-    for family in (whole, ~whole):
-        assert ours["q"].to_numpy()[1:][family] == pytest.approx(
-            benjamini_hochberg(np.array(p)[family])
-        )
+        score = SCORES["mean" if metric == "answers" else metric]
+        base, *others = headline.predictions
+        p = paired_bootstrap(score, headline.gold, base, np.array(others), task.dataset)
+    assert effects["p"].to_numpy() == pytest.approx([np.nan, *p], nan_ok=True)
+    layers = np.array([ablation.head == 0 for ablation in ABLATIONS])
+    for family in (layers, ~layers):
+        q = effects["q"].to_numpy()[1:][family]
+        assert q == pytest.approx(benjamini_hochberg(np.array(p)[family]))
     for block in (0, 11, BLOCKS - 1):
         rest = np.flatnonzero(np.arange(N) * BLOCKS // N != block)
-        kept = [[each[i] for i in rest] for each in said.values()]
-        kept = kept if metric == "exact_match" else np.array(kept)
-        expected = [task.score([rows[i] for i in rest], each)[name] for each in kept]
-        assert ours[JACKKNIFE_COLUMNS[block]].to_numpy() == pytest.approx(expected, abs=1e-12)
+        scored = [rows[i] for i in rest]
+        parts = [[answer[i] for i in rest] for answer in answers]
+        parts = parts if metric == "answers" else np.array(parts)
+        expected = [task.score(scored, part)[name] for part in parts]
+        without_block = effects[JACKKNIFE_COLUMNS[block]].to_numpy()
+        assert without_block == pytest.approx(expected, abs=1e-12)
     others = table[~table["headline"] | (table["metric"] == "ablation_split_half")]
     assert len(others) > 0 and others[["p", "q", *JACKKNIFE_COLUMNS]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1"])
-def test_the_head_that_helps_helps_on_the_other_half_too(metric):
-    task, rows, said = made(metric)
-    table = replicate(task, rows, said, Headline.of(task, rows, list(said.values())))
+def test_the_head_that_helps_on_one_half_helps_on_the_other(metric):
+    task, rows, predictions = case(metric)
+    headline = Headline.of(task, rows, list(predictions.values()))
+    table = replicate(task, rows, predictions, headline)
     [best] = table[table["metric"] == "ablation_split_half"].to_dict("records")
-    one = headlines(table)
+    effects = headlines(table)
     assert (best["layer"], best["head"], best["n"]) == (1, 2, N // 2) and best["sd"] > 0
-    assert best["delta"] == pytest.approx(one.loc[(1, 2), "delta"], abs=0.03)
-    assert best["value"] == pytest.approx(one.loc[(0, 0), "value"] + best["delta"])
-    assert one.loc[[(1, 2), (2, 0)], "q"].max() < 0.05 < one.loc[(1, 1), "p"]
+    assert best["delta"] == pytest.approx(effects["delta"][1, 2], abs=0.03)
+    assert best["value"] == pytest.approx(effects["value"][0, 0] + best["delta"])
+    assert effects["q"][[(1, 2), (2, 0)]].max() < 0.05 < effects["p"][1, 1]
 
 
 def test_a_task_without_a_test_is_refused():
@@ -142,78 +140,65 @@ def saved(tmp_path_factory):
     return SETTINGS, runs, [row | {"split": "dev"} for row in rows], SIDECAR
 
 
-def test_replicates_of_a_saved_model_and_their_extremes_again_on_all_examples(saved):
+def test_the_extremes_of_each_replicate_are_run_again_on_all_examples(saved):
     settings, runs, rows, sidecar = saved
-    alone, _ = ablate("toy", *saved, ["uniform", "zero"], max_dev=30)
     table, arrays = ablate("toy", *saved, ["uniform", "zero"], max_dev=30, confirm=1)
-    sampled, again = (table[table["sample"] == which] for which in ("sample", "complete"))
-    pd.testing.assert_frame_equal(sampled.reset_index(drop=True), alone)
+    sampled, complete = (table[table["sample"] == which] for which in ("sample", "complete"))
     ablations = 1 + 2 * 2 * 5
-    assert len(sampled) == 2 * (ablations * 2 + 2) and len(again) == 2 * 2 * 3
+    assert len(sampled) == 2 * (ablations * 2 + 2) and len(complete) == 2 * 2 * 3
     task = load_task(settings, sidecar)
     for folder, (init, _) in runs.items():
-        mine = sampled[(sampled["init"] == init) & (sampled["metric"] == "ablation")]
-        right = mine[mine["score"] == "accuracy"]
-        kept = {
-            key: arrays[f"init{init}_seed1.{key}"]
-            for key in ("variant", "layer", "head", "each", "said", "gold")
-        }
-        assert all(
-            kept[key].tolist() == right[key].tolist() for key in ("variant", "layer", "head")
-        )
-        assert kept["each"].shape == (ablations, 30) == (ablations, len(arrays["ids"]))
-        assert np.array_equal(kept["each"], kept["gold"] == kept["said"])
-        assert kept["each"].mean(1) == pytest.approx(right["value"].to_numpy())
+        effects = sampled[(sampled["init"] == init) & (sampled["metric"] == "ablation")]
+        names = ["variant", "layer", "head"]
+        prefix = f"init{init}_seed1"
+        columns = {name: arrays[f"{prefix}.{name}"] for name in (*names, "each", "said", "gold")}
+        accuracies = effects[effects["score"] == "accuracy"]
+        assert accuracies[names].to_dict("list") == {name: [*columns[name]] for name in names}
+        assert columns["each"].shape == (ablations, 30) == (ablations, len(arrays["ids"]))
+        assert np.array_equal(columns["each"], columns["gold"] == columns["said"])
+        assert columns["each"].mean(1) == pytest.approx(accuracies["value"].to_numpy())
+        complete_said = arrays[f"{prefix}.complete.said"]
+        assert complete_said.shape == (3, 40) == (3, len(arrays["complete.ids"]))
 
-        swept = mine[mine["headline"] & (mine["variant"] == "uniform") & (mine["head"] > 0)][
-            "delta"
-        ]
-        rerun = again[(again["init"] == init) & again["headline"]].set_index(["layer", "head"])
-        heads = rerun.drop((0, 0))
-        chosen = mine[mine["headline"] & (mine["variant"] == "uniform")].set_index(
-            ["layer", "head"]
-        )
-        assert sorted(chosen.loc[heads.index, "delta"]) == [swept.min(), swept.max()]
+        swept = headlines(effects[(effects["variant"] == "uniform") & (effects["head"] > 0)])
+        confirmed = headlines(complete[complete["init"] == init])
+        heads = confirmed.drop((0, 0))
+        deltas = swept["delta"]
+        assert sorted(deltas[heads.index]) == [deltas.min(), deltas.max()]
         model, tokenizer = load_task_model(Path(folder)), load_tokenizer(Path(folder))
-        for (layer, head), f1 in rerun["value"].items():
+        for (layer, head), f1 in confirmed["value"].items():
             with disabled(model.encoder, Ablation("uniform", layer, head) if layer else NOTHING):
                 assert f1 == task.score(rows, task.predict(model, rows, tokenizer))["f1"]
         # The other heads count as tests too.
-        assert heads["q"].to_numpy() == pytest.approx(
-            benjamini_hochberg([*heads["p"], *[1] * 6])[:2]
-        )
-        assert (
-            arrays[f"init{init}_seed1.complete.said"].shape
-            == (3, 40)
-            == (3, len(arrays["complete.ids"]))
-        )
+        q = benjamini_hochberg([*heads["p"], *[1] * 6])
+        assert heads["q"].to_numpy() == pytest.approx(q[:2])
 
 
 def test_a_table_says_what_it_was_made_from_and_which_run_failed(saved):
     table, _ = ablate("toy", *saved, ["zero"], max_dev=30)
     table = pd.concat([table, table.assign(sample="complete", n=40)])
     outcomes = {
-        (init, 1): {"metric": "f1", "scores": {"f1": f1, "accuracy": f1}, "majority": {"accuracy": 0.5},
+        (init, 1): {"metric": "f1", "scores": {"f1": f1, "accuracy": f1},
+                    "majority": {"accuracy": 0.5},
                     "data": {"train": "toys train 9 of 9 (generated)"}}
         for init, f1 in ((1, 0.9), (2, 0.51))
     }  # fmt: skip
     settings = {"scale": "demo", "checkpoints": {"1": {"label": "one"}, "2": {"label": "two"}}}
-    whole = with_provenance(table, settings, SIDECAR, outcomes)
-    found = whole[["init", "failed", "checkpoint"]].drop_duplicates().to_numpy().tolist()
-    assert found == [[1, False, "one"], [2, True, "two"]]
-    assert whole.groupby("n")["data"].unique()[[30, 40]].map(list).tolist() == [
-        [f"toys dev {n} of 40 (generated); trained on toys train 9 of 9 (generated)"]
-        for n in (30, 40)
-    ]
+    table = with_provenance(table, settings, SIDECAR, outcomes)
+    runs = table[["init", "failed", "checkpoint"]].drop_duplicates().to_numpy().tolist()
+    assert runs == [[1, False, "one"], [2, True, "two"]]
+    data = "toys dev {} of 40 (generated); trained on toys train 9 of 9 (generated)"
+    samples = {(row.sample, row.data) for row in table.itertuples()}
+    assert samples == {("sample", data.format(30)), ("complete", data.format(40))}
 
 
-@pytest.mark.parametrize("max_dev", [None, 40])
-def test_nothing_runs_again_after_a_sweep_on_all_examples(saved, max_dev):
+def test_nothing_runs_again_after_a_sweep_on_all_examples(saved):
     settings, runs, *data = saved
-    one = dict(list(runs.items())[:1])
-    table, arrays = ablate("toy", settings, one, *data, ["uniform"], max_dev, confirm=3)
-    assert not table.duplicated(["metric", "layer", "head", "score"]).any()
-    # What the task is scored on is all there is, be it a sample of the data set.
-    part, _ = ablate("toy", settings | {"max_dev": 20}, one, *data, ["uniform"], 30, confirm=3)
-    assert {*table["sample"], *part["sample"]} == {"complete"} and "complete.ids" not in arrays
-    assert part["n"].max() == 20
+    run = dict([*runs.items()][:1])
+    # The examples that the task is scored on are complete, even if a sample of the data set.
+    for max_dev, limit, size in ((None, None, 40), (None, 40, 40), (20, 30, 20)):
+        task = settings | {"max_dev": max_dev}
+        table, arrays = ablate("toy", task, run, *data, ["uniform"], limit, confirm=3)
+        assert not table.duplicated(["metric", "layer", "head", "score"]).any()
+        assert {*table["sample"]} == {"complete"} and "complete.ids" not in arrays
+        assert table["n"].max() == size

@@ -16,11 +16,13 @@ from pyarrow import parquet
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 BUSY = "5" * 40  # a revision for which every answer is status 500
+ADDRESS = re.compile(
+    r"(?:/api)?/(?:datasets/|models/)?([^/]+/[^/]+)"
+    r"/(resolve|revision|tree|paths-info)/([^/]+)/?(.*)"
+)
 
 
-def parquet_file(
-    columns: Mapping[str, list] | pa.Table, row_group_size: int | None = None
-) -> bytes:
+def parquet_file(columns: Mapping | pa.Table, row_group_size: int | None = None) -> bytes:
     sink = io.BytesIO()
     table = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
     parquet.write_table(table, sink, row_group_size=row_group_size)
@@ -41,33 +43,13 @@ class SmallHub:
         faults: Mapping[str, str] | None = None,
         port: int = 0,
     ):
-        self.commits = {
-            repository: {REVISION: files} for repository, files in repositories.items()
-        }
-        self.branches = {repository: {"main": REVISION} for repository in repositories}
+        self.commits, self.branches = {}, {}
+        for repository, files in repositories.items():
+            self.push(repository, REVISION, files)
         self.faults, self.requests = faults or {}, Counter()
         self.pages: dict[str, bytes] = {}
-        hub = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            timeout = 10
-
-            def do_HEAD(self):
-                hub.answer(self, body=False)
-
-            def do_GET(self):
-                hub.answer(self, body=True)
-
-            def do_POST(self):
-                self.posted = self.rfile.read(int(self.headers["Content-Length"]))
-                hub.answer(self, body=True)
-
-            def log_message(self, *arguments):
-                pass
-
         self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
+        self.server.daemon_threads, self.server.hub = True, self
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self):
@@ -81,112 +63,94 @@ class SmallHub:
     def push(
         self, repository: str, commit: str, files: Mapping[str, bytes], branch: str = "main"
     ) -> None:
-        """A new newest commit: what `branch` is from now on."""
+        """Add a commit, the newest of `branch`."""
         self.commits.setdefault(repository, {})[commit] = files
         self.branches.setdefault(repository, {})[branch] = commit
 
-    def answer(self, request, body: bool) -> None:
-        path = request.path.partition("?")[0]
-        if path in self.pages:
-            return self.send(request, 200, self.pages[path], {}, body)
-        resolve = re.fullmatch(r"/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
-        api = re.fullmatch(
-            r"/api/(?:datasets|models)/([^/]+/[^/]+)/(revision|tree|paths-info)/([^/]+)/?(.*)",
-            path,
-        )
-        repository, revision = (
-            (resolve or api).group(1, 2 if resolve else 3) if resolve or api else (None, None)
-        )
-        if repository not in self.commits:
-            return self.send(request, 404, b"{}", {"X-Error-Code": "RepoNotFound"}, body)
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+
+    def do_GET(self):
+        hub, path = self.server.hub, self.path.partition("?")[0]
+        posted = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if path in hub.pages:
+            return self.answer(200, hub.pages[path])
+        match = ADDRESS.fullmatch(path)
+        repository, endpoint, revision, rest = match.groups() if match else [None] * 4
+        if repository not in hub.commits:
+            return self.answer(404, b"{}", {"X-Error-Code": "RepoNotFound"})
         if revision == BUSY:
-            return self.send(request, 500, b"", {}, body)
-        revision = self.branches[repository].get(unquote(revision), revision)
-        if revision not in self.commits[repository]:
-            return self.send(request, 404, b"{}", {"X-Error-Code": "RevisionNotFound"}, body)
-        if resolve:
-            return self.send_file(request, repository, revision, resolve[3], body)
-        return self.send_listing(request, repository, revision, api[2], api[4], body)
-
-    def send_listing(self, request, repository, revision, what, folder, body):
-        files = self.commits[repository][revision]
-        if what == "revision":
-            siblings = [{"rfilename": path} for path in files]
-            answer = {
-                "_id": "0",
-                "id": repository,
-                "sha": revision,
-                "siblings": siblings,
-                "private": False,
-            }
-        elif what == "paths-info":
-            asked = parse_qs(request.posted.decode())["paths"]
-            answer = [_entry(path, files[path]) for path in asked if path in files]
+            return self.answer(500, b"")
+        revision = hub.branches[repository].get(unquote(revision), revision)
+        files = hub.commits[repository].get(revision)
+        if files is None:
+            return self.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+        if endpoint == "resolve":
+            return self.send_file(repository, revision, rest, files.get(rest))
+        if endpoint == "revision":
+            siblings = [{"rfilename": name} for name in files]
+            listing = {"_id": "0", "id": repository, "sha": revision, "siblings": siblings}
+            listing["private"] = False
+        elif endpoint == "paths-info":
+            names = parse_qs(posted.decode())["paths"]
+            listing = [_describe(name, files[name]) for name in names if name in files]
         else:
-            inside = [path for path in files if path.startswith(folder)]
-            folders = {path.rpartition("/")[0] for path in inside} - {"", folder}
-            answer = [
-                {"type": "directory", "path": path, "oid": "0", "size": 0}
-                for path in sorted(folders)
-            ]
-            answer += [_entry(path, files[path]) for path in inside]
-        self.send(
-            request, 200, json.dumps(answer).encode(), {"Content-Type": "application/json"}, body
-        )
+            inside = {name: files[name] for name in files if name.startswith(rest)}
+            folders = {name.rpartition("/")[0] for name in inside} - {"", rest}
+            directory = {"type": "directory", "oid": "0", "size": 0}
+            listing = [directory | {"path": name} for name in sorted(folders)]
+            listing += [_describe(name, content) for name, content in inside.items()]
+        return self.answer(200, json.dumps(listing).encode(), {"Content-Type": "application/json"})
 
-    def send_file(self, request, repository, revision, path, body):
-        content = self.commits[repository][revision].get(path)
+    do_HEAD = do_POST = do_GET
+
+    def send_file(self, repository, revision, path, content):
         if content is None:
-            return self.send(request, 404, b"", {"X-Error-Code": "EntryNotFound"}, body)
+            return self.answer(404, b"", {"X-Error-Code": "EntryNotFound"})
+        hub, body = self.server.hub, self.command != "HEAD"
         headers = {
             "X-Repo-Commit": revision,
             "ETag": f'"{hashlib.sha256(content).hexdigest()}"',
             "Accept-Ranges": "bytes",
         }
-        fault = self.faults.get(repository) if path.endswith(".parquet") and body else None
-        self.requests[repository, path] += body
+        hub.requests[repository, path] += body
+        fault = hub.faults.get(repository) if path.endswith(".parquet") and body else None
         if fault == "drop once":
-            fault = "drop" if self.requests[repository, path] == 1 else None
+            fault = "drop" if hub.requests[repository, path] == 1 else None
         if fault == "error":
-            return self.send(request, 500, b"", {}, body)
+            return self.answer(500, b"")
         if fault == "html":
-            return self.send(request, 200, b"<!DOCTYPE html><html>Sign in</html>", headers, body)
+            return self.answer(200, b"<!DOCTYPE html><html>Sign in</html>", headers)
         if fault == "flipped":
             content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
         status = 200
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("Range", ""))
-        if wanted and body:
-            first, last = int(wanted[1]), int(wanted[2] or len(content) - 1)
-            headers["Content-Range"] = (
-                f"bytes {first}-{min(last, len(content) - 1)}/{len(content)}"
-            )
+        part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if part and body:
+            first, last = int(part[1]), min(int(part[2] or len(content)), len(content) - 1)
+            headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
             status, content = 206, content[first : last + 1]
         if fault == "drop":
-            request.close_connection = True
-            self.send(
-                request,
-                status,
-                content[: len(content) // 2],
-                headers,
-                body,
-                announced=len(content),
-            )
-        else:
-            self.send(request, status, content, headers, body)
+            self.close_connection = True
+            return self.answer(status, content, headers, len(content) // 2)
+        return self.answer(status, content, headers)
 
-    def send(self, request, status, content, headers, body, announced=None):
-        request.send_response(status)
-        for key, value in headers.items():
-            request.send_header(key, value)
-        request.send_header(
-            "Content-Length", str(len(content) if announced is None else announced)
-        )
-        request.end_headers()
-        if body:
-            request.wfile.write(content)
+    def answer(self, status, content, headers=(), sent=None):
+        """Announce all of the content and send its first `sent` bytes."""
+        self.send_response(status)
+        for key, value in dict(headers).items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content[:sent])
+
+    def log_message(self, *arguments):
+        pass
 
 
-def _entry(path: str, content: bytes) -> dict:
+def _describe(path: str, content: bytes) -> dict:
     sha = hashlib.sha256(content).hexdigest()
     entry = {"type": "file", "path": path, "oid": sha[:40], "size": len(content)}
     if path.endswith(".parquet"):

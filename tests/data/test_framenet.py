@@ -18,7 +18,8 @@ from bertshift.errors import UserError
 MADE = Path(__file__).with_name("framenet")
 CHOSEN = ["The old dog was slowly moving .", "Dogs , it seems , like moving ."]
 LEFT_OUT = {
-    "a frame element within 2 words of the target": 2,  # words are compared: another "the" beside the target is near
+    # Words are compared: another "the" beside the target is near.
+    "a frame element within 2 words of the target": 2,
     "longer than 12 words": 1,
     "a frame element longer than 3 words": 1,
     "no target, or one in parts": 1,
@@ -38,7 +39,8 @@ def test_what_is_chosen_and_why_the_rest_is_left_out(corpus):
     rows, left_out = framenet.select(corpus)
     assert [row["text"] for row in rows] == CHOSEN and left_out == LEFT_OUT
     assert rows[0] == {
-        "id": "1", "text": CHOSEN[0], "predicate": [23, 29], "arguments": [{"span": [0, 11], "role": "Theme"}],
+        "id": "1", "text": CHOSEN[0], "predicate": [23, 29],
+        "arguments": [{"span": [0, 11], "role": "Theme"}],
     }  # fmt: skip
 
 
@@ -61,7 +63,7 @@ def test_another_folder_is_no_framenet(tmp_path):
 def test_the_papers_sentences_are_those_that_its_rules_choose(mirror, tmp_path):
     prepare_relations(mirror / "framenet_473.tsv", tmp_path, "mirror")
     for row in read_relations(tmp_path):
-        spans = [(*each["span"], "FE") for each in row["arguments"]]
+        spans = [(*argument["span"], "FE") for argument in row["arguments"]]
         assert not framenet.left_out(row["text"], [tuple(row["predicate"])], spans, {"FE"}), row
 
 
@@ -82,7 +84,7 @@ def packed_as(kind, archive, members):
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_no_member_lands_outside_and_none_fills_the_disk(corpus, tmp_path, kind, monkeypatch):
+def test_no_member_is_written_outside_and_none_fills_the_disk(corpus, tmp_path, kind, monkeypatch):
     temporary, outside = tmp_path / "temporary", tmp_path / "outside"
     temporary.mkdir()
     outside.mkdir()

@@ -1,32 +1,34 @@
 """`prepare_from_mirror` turns a mirror's files into examples.jsonl and dataset.json."""
 
 import json
-from pathlib import Path
 
 import pytest
-import yaml
+from conftest import ROOT
 
+from bertshift.config import read_catalogue
 from bertshift.data.examples import Examples, read_examples, read_sidecar
 from bertshift.data.prepare import prepare_from_mirror
 from bertshift.errors import UserError
 from bertshift.files import sha256
 
-CATALOGUE = yaml.safe_load(
-    (Path(__file__).parents[2] / "config" / "datasets.yaml").read_text(encoding="utf-8")
+CATALOGUE = read_catalogue(ROOT / "config/datasets.yaml")
+TSV = (
+    "index\tsentence1\tsentence2\tlabel\n"
+    "0\tA \u2028 man.\tB.\tentailment\n"
+    "1\tC.\tD.\tnot_entailment\n"
 )
-TSV = "index\tsentence1\tsentence2\tlabel\n0\tA \u2028 man.\tB.\tentailment\n1\tC.\tD.\tnot_entailment\n"
 
 
 @pytest.fixture
 def small_mirror(tmp_path):
+    folder = tmp_path / "mirror/glue/RTE"
+    folder.mkdir(parents=True)
     for split in ("train", "dev"):
-        path = tmp_path / "mirror" / "glue" / "RTE" / f"{split}.tsv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(TSV, encoding="utf-8")
+        (folder / f"{split}.tsv").write_text(TSV, encoding="utf-8")
     return tmp_path / "mirror"
 
 
-def test_catalogue_entries_are_whole():
+def test_catalogue_entries_are_complete():
     for name, spec in CATALOGUE.items():
         assert spec["licence"], name
         assert set(spec["mirror"]) == set(spec["hub"]["splits"]) == set(spec["published"]), name
@@ -35,9 +37,9 @@ def test_catalogue_entries_are_whole():
 
 
 def test_prepared_form(small_mirror, tmp_path):
-    spec, once, twice = CATALOGUE["rte"], tmp_path / "once", tmp_path / "twice"
+    once, twice = tmp_path / "once", tmp_path / "twice"
     for folder in (once, twice):
-        published = spec | {"published": {"train": 2, "dev": 1}}
+        published = CATALOGUE["rte"] | {"published": {"train": 2, "dev": 1}}
         prepare_from_mirror("rte", published, small_mirror, folder)
     files = {path.name: path.read_bytes() for path in once.iterdir()}
     assert files == {path.name: path.read_bytes() for path in twice.iterdir()}
@@ -46,19 +48,17 @@ def test_prepared_form(small_mirror, tmp_path):
     texts = {"text_a": "A \u2028 man.", "text_b": "B."}
     first = {"id": "dev-0", "split": "dev", **texts, "label": "entailment"}
     assert read_examples(once, "dev")[0] == first
+    assert list(Examples(once, "dev")) == read_examples(once, "dev")
     sidecar = read_sidecar(once)
     assert sidecar["source"] == "mirror:glue/RTE/train.tsv,glue/RTE/dev.tsv"
-    assert sidecar["source_sha256"]["glue/RTE/dev.tsv"] == sha256(
-        small_mirror / "glue/RTE/dev.tsv"
-    )
+    digest = sha256(small_mirror / "glue/RTE/dev.tsv")
+    assert sidecar["source_sha256"]["glue/RTE/dev.tsv"] == digest
     assert sidecar["examples_sha256"] == sha256(once / "examples.jsonl")
     assert sidecar["rows"] == {"train": 2, "dev": 2}
     assert sidecar["complete"] == {"train": True, "dev": False}
     [remark] = sidecar["remarks"]
     assert remark.startswith("dev: 2 rows, 1 more than published")
     assert sidecar["labels"] == ["entailment", "not_entailment"]
-    for split in ("train", "dev"):
-        assert list(Examples(once, split)) == read_examples(once, split)
 
 
 @pytest.mark.parametrize("read", [read_examples, Examples])
@@ -87,13 +87,12 @@ def test_a_failure_leaves_nothing_behind(small_mirror, tmp_path):
         read_sidecar(tmp_path / "out")
 
 
-def test_repeated_ids_are_told_apart(tmp_path):
+def test_repeated_ids_are_numbered(tmp_path):
     question = {"id": "q", "question": "Who?", "answers": [{"text": "cat", "answer_start": 0}]}
     article = {"paragraphs": [{"context": "cat", "qas": [question, question]}]}
     (tmp_path / "squad.json").write_text(json.dumps({"data": [article]}))
     spec = CATALOGUE["squad"] | {"mirror": {"dev": ["missing.json", "squad.json"]}}
     prepare_from_mirror("squad", spec, tmp_path, tmp_path / "out")
     assert [row["id"] for row in read_examples(tmp_path / "out", "dev")] == ["q", "q#2"]
-    assert read_sidecar(tmp_path / "out")["irregular"] == {
-        "dev": {"repeated ids, numbered apart": 1}
-    }
+    irregular = read_sidecar(tmp_path / "out")["irregular"]
+    assert irregular == {"dev": {"repeated ids, numbered apart": 1}}

@@ -7,6 +7,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_json, sha256, write_jsonl
 
 ROW = {"text": "He met her.", "predicate": [3, 6], "arguments": [{"span": [0, 2], "role": "A"}]}
+SOUND = ("1", "He met her.", "3", "6", "[[0, 2]]")
 
 
 def prepared(tmp_path, rows, origin="mirror"):
@@ -19,11 +20,8 @@ def test_lines_get_ids_and_a_sidecar(tmp_path):
     assert prepared(tmp_path, [ROW, ROW | {"id": "x"}]) == [{"id": "0"} | ROW, ROW | {"id": "x"}]
     sidecar = read_json(tmp_path / "out/relations.json")
     assert sidecar["source_sha256"] == {"mine.jsonl": sha256(tmp_path / "mine.jsonl")}
-    assert (sidecar["sentences"], sidecar["arguments"], sidecar["licence"]) == (
-        2,
-        2,
-        "as its owner says",
-    )
+    assert (sidecar["sentences"], sidecar["arguments"]) == (2, 2)
+    assert sidecar["licence"] == "as its owner says"
     prepared(tmp_path, [ROW], "world")
     sidecar = read_json(tmp_path / "out/relations.json")
     assert sidecar["licence"] == "generated" and sidecar["data"] == "mine 1 sentences (generated)"
@@ -49,53 +47,46 @@ LINES = """
 
 @pytest.mark.parametrize("line", LINES.split("\n")[1:-1])
 def test_a_line_that_is_no_row_is_named(tmp_path, line):
-    (tmp_path / "mine.jsonl").write_bytes(
-        json.dumps(ROW).encode() + b"\n" + line.encode("latin-1") + b"\n"
-    )
-    with pytest.raises(
-        UserError, match=r"mine.jsonl(:2 (is not|has half)|: sentence .* does not mark)"
-    ):
+    content = json.dumps(ROW).encode() + b"\n" + line.encode("latin-1") + b"\n"
+    (tmp_path / "mine.jsonl").write_bytes(content)
+    problem = r"mine.jsonl(:2 (is not|has half)|: sentence .* does not mark)"
+    with pytest.raises(UserError, match=problem):
         prepare_relations(tmp_path / "mine.jsonl", tmp_path / "out", "mirror")
 
 
 def table(tmp_path, *rows):
     header = "id\tsentence\ttarget_start\ttarget_end\tlink_spans_json"
-    (tmp_path / "list.tsv").write_text(
-        "\n".join([header, *map("\t".join, rows), ""]), encoding="utf-8"
-    )
+    text = "\n".join([header, *map("\t".join, rows), ""])
+    (tmp_path / "list.tsv").write_text(text, encoding="utf-8")
     prepare_relations(tmp_path / "list.tsv", tmp_path / "out", "mirror")
     return read_relations(tmp_path / "out")
 
 
 def test_cells_of_a_table_are_quoted_as_csv_quotes(tmp_path):
-    rows = table(
-        tmp_path,
-        ("1", "He met her.", "3", "6", "[[0, 2]]"),
-        ("2", '"""No"", he said."', "9", "13", "[[6, 8]]"),
-    )
+    rows = table(tmp_path, SOUND, ("2", '"""No"", he said."', "9", "13", "[[6, 8]]"))
     assert [row["text"] for row in rows] == ["He met her.", '"No", he said.']
-    assert [rows[1]["text"][slice(*rows[1][key])] for key in ["predicate"]] == ["said"]
+    assert rows[1]["predicate"] == [9, 13]
 
 
 @pytest.mark.parametrize(
-    ("row", "sentence"),
+    ("row", "problem"),
     [
         (('"No, he said.', "8", "12", "[[5, 7]]"), "list.tsv:2 is no row of a table"),
         (('"No", he said.', "9", "13", "[[6, 8]]"), "list.tsv:2 is no row of a table"),
         (("He met her.", "3", "6"), "list.tsv:2 has 4 cells under 5 columns"),
-        (("He met her.", "", "6", "[[0, 2]]"), "sentence '1' does not mark"),
-        (("He met her.", "0_3", "6", "[[0, 2]]"), "sentence '1' does not mark"),
-        (("He met her.", "3", "6", ""), "sentence '1' does not mark"),
-        (("He met her.", "3", "6", "7"), "sentence '1' does not mark"),
-        (("", "3", "6", "[[0, 2]]"), "sentence '1' does not mark"),
+        (("He met her.", "", "6", "[[0, 2]]"), "sentence '2' does not mark"),
+        (("He met her.", "0_3", "6", "[[0, 2]]"), "sentence '2' does not mark"),
+        (("He met her.", "3", "6", ""), "sentence '2' does not mark"),
+        (("He met her.", "3", "6", "7"), "sentence '2' does not mark"),
+        (("", "3", "6", "[[0, 2]]"), "sentence '2' does not mark"),
     ],
 )
-def test_a_row_of_a_table_that_is_damaged_is_named(tmp_path, row, sentence):
-    with pytest.raises(UserError, match=sentence):
-        table(tmp_path, ("1", *row), ("2", "He met her.", "3", "6", "[[0, 2]]"))
+def test_a_row_of_a_table_that_is_damaged_is_named(tmp_path, row, problem):
+    with pytest.raises(UserError, match=problem):
+        table(tmp_path, ("2", *row), SOUND)
 
 
-def test_an_empty_list_and_a_table_of_other_columns_are_sentences(tmp_path):
+def test_an_empty_list_and_a_table_of_other_columns_are_named(tmp_path):
     with pytest.raises(UserError, match="mine.jsonl is empty"):
         prepared(tmp_path, [])
     with pytest.raises(UserError, match="no sentence that can be used"):

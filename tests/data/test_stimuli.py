@@ -44,12 +44,12 @@ CONFIG = {
         ("new", "mnli", "base", ["mnli"]),
     ],
 )
-def test_what_a_metric_looks_at(metric, model, reference, names):
+def test_stimuli_of_a_metric(metric, model, reference, names):
     models = [parse_model(name, CONFIG) for name in (model, reference)]
     assert stimuli_of(metric, *models, CONFIG) == names
 
 
-def test_sources_are_the_split_that_is_asked_for_and_what_the_text_should_be_like():
+def test_sources_are_the_configured_split_and_the_task_whose_lengths_are_copied():
     assert sources_of("mnli_train", CONFIG) == [("mnli", "train")]
     assert sources_of("wiki_like_mnli", CONFIG) == [("wikipedia", "text"), ("mnli", "dev")]
     assert sources_of("mnli+rte", CONFIG) == [("mnli", "dev"), ("rte", "dev")]
@@ -58,7 +58,8 @@ def test_sources_are_the_split_that_is_asked_for_and_what_the_text_should_be_lik
 
 
 TEXT = [
-    {"id": f"s{document}.{sentence}", "text": "a b c d e" if sentence != 2 else "short", "document": document,
+    {"id": f"s{document}.{sentence}", "text": "a b c d e" if sentence != 2 else "short",
+     "document": document,
      "sentence": sentence}
     for document in range(2)
     for sentence in range(5)
@@ -66,9 +67,8 @@ TEXT = [
 
 
 def test_pairs_are_consecutive_sentences_of_one_document():
-    rows = draw_stimuli(
-        "wiki_pair", {"wikipedia": TEXT}, {"form": "consecutive_pairs", "number": 99}
-    )
+    settings = {"form": "consecutive_pairs", "number": 99}
+    rows = draw_stimuli("wiki_pair", {"wikipedia": TEXT}, settings)
     assert [row["id"] for row in rows] == ["s0.0+s0.1", "s0.3+s0.4", "s1.0+s1.1", "s1.3+s1.4"]
 
 
@@ -76,21 +76,19 @@ def test_text_like_a_task_has_its_lengths_and_stays_within_a_document():
     inputs = [
         {"id": f"m{n}", "text_a": "w " * n, "text_b": "v " * 3, "label": "y"} for n in (1, 4, 7)
     ]
-    rows = {"wikipedia": TEXT, "mnli": inputs}
-    drawn = draw_stimuli("wiki_like_mnli", rows, {"form": "like", "number": 99})
-    assert [len(row["text_a"].split()) for row in drawn] == [4, 7, 10]
-    assert all("text_b" not in row for row in drawn)
+    settings = {"form": "like", "number": 99}
+    rows = draw_stimuli("wiki_like_mnli", {"wikipedia": TEXT, "mnli": inputs}, settings)
+    assert [len(row["text_a"].split()) for row in rows] == [4, 7, 10]
+    assert all("text_b" not in row for row in rows)
+    long = [{"id": "m", "text_a": "w " * 99}]
     with pytest.raises(UserError, match="no document is as long"):
-        draw_stimuli(
-            "x", rows | {"mnli": [{"id": "m", "text_a": "w " * 99}]}, {"form": "like", "number": 1}
-        )
+        draw_stimuli("x", {"wikipedia": TEXT, "mnli": long}, settings)
 
 
 def test_the_first_text_alone():
-    rows = draw_stimuli(
-        "p", {"d": [{"id": "1", "text_a": "a", "text_b": "b"}]}, {"form": "first", "number": 1}
-    )
-    assert rows == [{"id": "1", "text_a": "a"}]
+    rows = [{"id": "1", "text_a": "a", "text_b": "b"}]
+    stimuli = draw_stimuli("p", {"d": rows}, {"form": "first", "number": 1})
+    assert stimuli == [{"id": "1", "text_a": "a"}]
 
 
 def test_a_sample_is_the_same_each_time_without_repeats_in_order_and_of_its_name():
@@ -107,27 +105,27 @@ def test_a_sample_is_the_same_each_time_without_repeats_in_order_and_of_its_name
 
 
 def test_questions_come_before_their_passage():
-    qa = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
-    rows = draw_stimuli("squad", {"squad": qa}, {"form": "inputs", "number": 5})
-    assert rows == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]
+    rows = [{"id": "q", "question": "Who?", "context": "Me.", "answers": [], "impossible": False}]
+    stimuli = draw_stimuli("squad", {"squad": rows}, {"form": "inputs", "number": 5})
+    assert stimuli == [{"id": "q", "text_a": "Who?", "text_b": "Me."}]
 
 
-def test_inputs_of_the_training_set_are_among_those_trained_on_by_every_model():
+def test_inputs_of_the_training_set_are_among_those_that_every_model_was_trained_on():
     user = yaml.safe_load((ROOT / "config/experiments.yaml").read_text()) | {"scale": "small"}
     user["tasks"]["mnli"]["per_base"]["cased"] = {"max_train": 700}
     user["training"] = {"max_train": 900}
     config = load_config(user, ROOT)
     examples = [{"id": str(i), "text_a": str(i)} for i in range(3000)]
 
-    def drawn(**most):
-        settings = {"form": "inputs", "number": 500} | most
+    def drawn(**limit):
+        settings = {"form": "inputs", "number": 500} | limit
         rows = draw_stimuli("mnli_train", {"mnli": examples}, settings)
         return {row["id"] for row in rows}
 
-    found = drawn(max_train={"mnli": train_size("mnli", config)})
-    assert len(found) == 500
+    inputs = drawn(max_train={"mnli": train_size("mnli", config)})
+    assert len(inputs) == 500
     for name in ("mnli", "mnli@cased"):
         size = task_settings(parse_model(name, config), config)["task"]["max_train"]
-        assert found <= {row["id"] for row in sample(examples, size, "mnli", "train")}
-    # Where all are trained on, inputs are drawn from all, as they were.
-    assert drawn(max_train={"mnli": None}) == drawn() != found
+        assert inputs <= {row["id"] for row in sample(examples, size, "mnli", "train")}
+    # Without a limit, inputs are drawn from all examples.
+    assert drawn(max_train={"mnli": None}) == drawn() != inputs

@@ -3,29 +3,21 @@ import torch
 from made_encoders import inputs_of, model_of
 
 from bertshift.models.ablate import averaging
-from bertshift.models.attention import Record, editing
-
-torch.set_num_threads(1)
 
 
-@pytest.fixture
-def bert():
-    model = model_of("bert")
-    model.set_attn_implementation("sdpa")
-    return model
-
-
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 @torch.no_grad()
-def test_means_are_those_of_all_real_tokens_of_all_inputs(bert):
+def test_means_are_over_the_real_tokens_of_all_batches(implementation):
+    """test_families.py compares the means of one batch with a calculation by hand."""
+    model = model_of("bert")
+    model.set_attn_implementation(implementation)
+
+    def mean_contexts(*batches):
+        with averaging(model) as means:
+            for batch in batches:
+                model(**batch)
+        return means.float()
+
     padded, short = inputs_of("bert"), {"input_ids": torch.tensor([[2, 11, 12, 3]])}
-    found = []
-    for inputs in (padded, short):
-        record = Record("context")
-        with editing(bert, record):
-            bert(**inputs)
-        real = inputs.get("attention_mask", inputs["input_ids"]) > 0
-        found.append(torch.stack([one.transpose(1, 2)[real] for one in record.kept["context"]]))
-    with averaging(bert) as means:
-        bert(**padded)
-        bert(**short)
-    torch.testing.assert_close(means.float(), torch.cat(found, 1).mean(1))
+    expected = (20 * mean_contexts(padded) + 4 * mean_contexts(short)) / 24
+    torch.testing.assert_close(mean_contexts(padded, short), expected)

@@ -3,14 +3,14 @@ is recorded."""
 
 import io
 import json
-from collections import Counter
 
 import pytest
 import torch
 from data.small_hub import REVISION, SmallHub
 from huggingface_hub import constants
+from made_toys import tokenizer_with
 from safetensors.torch import load_file
-from transformers import BertConfig, BertForPreTraining, BertTokenizer
+from transformers import BertConfig, BertForPreTraining
 
 from bertshift.errors import UserError
 from bertshift.models.loading import download_checkpoint, import_checkpoint, save_model
@@ -24,114 +24,98 @@ from bertshift.models.source import (
 )
 from bertshift.models.tokenizer import load_tokenizer
 
-torch.set_num_threads(1)
 LATER, REPOSITORY = "b" * 40, "made/bert"
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"]
+TOKENIZER = tokenizer_with(["word"])
 
 
-def state(seed):
+def pretrained(seed):
     torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        intermediate_size=8,
-    )
-    return BertForPreTraining(config), BertTokenizer(
-        vocab={word: i for i, word in enumerate(WORDS)}
-    )
+    sizes = {"hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8}
+    config = BertConfig(vocab_size=len(TOKENIZER), num_hidden_layers=1, **sizes)
+    return BertForPreTraining(config)
 
 
 def files(folder, seed, *weights):
-    """A repository of `seed`'s model as published in 2021: no tokenizer.json, weights twice or in
-    one of the forms."""
-    model, tokenizer = state(seed)
-    save_model(folder, model, tokenizer)
-    found = {
-        path.name: path.read_bytes() for path in folder.iterdir() if path.name != "tokenizer.json"
-    }
-    found["vocab.txt"], found["tokenizer_config.json"] = (
-        "\n".join(WORDS).encode(),
-        b'{"do_lower_case": true}',
-    )
+    """A repository as published in 2021: no tokenizer.json, and weights in these files."""
+    model = pretrained(seed)
+    save_model(folder, model, TOKENIZER)
     pickle = io.BytesIO()
     torch.save(model.state_dict(), pickle)
-    found |= {"pytorch_model.bin": pickle.getvalue(), "tf_model.h5": b"never asked for"}
-    return {
-        name: content for name, content in found.items() if "model." not in name or name in weights
+    contents = {
+        "config.json": (folder / "config.json").read_bytes(),
+        "vocab.txt": "\n".join(TOKENIZER.get_vocab()).encode(),
+        "tokenizer_config.json": b'{"do_lower_case": true}',
     }
+    forms = {
+        "model.safetensors": (folder / "model.safetensors").read_bytes(),
+        "pytorch_model.bin": pickle.getvalue(),
+        "tf_model.h5": b"never fetched",
+    }
+    return contents | {name: forms[name] for name in weights}
 
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    both = ("model.safetensors", "pytorch_model.bin", "tf_model.h5")
-    first = files(tmp_path / "first", 1, *both[1:])
-    with SmallHub({REPOSITORY: first, "made/both": files(tmp_path / "both", 1, *both),
-                   "made/tf": files(tmp_path / "tf", 1, "tf_model.h5")}) as hub:  # fmt: skip
+    forms = {
+        REPOSITORY: ["pytorch_model.bin", "tf_model.h5"],
+        "made/both": ["model.safetensors", "pytorch_model.bin", "tf_model.h5"],
+        "made/tf": ["tf_model.h5"],
+    }
+    repositories = {name: files(tmp_path / name, 1, *forms[name]) for name in forms}
+    with SmallHub(repositories) as hub:
+        template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "ENDPOINT", hub.url)
-        monkeypatch.setattr(
-            constants,
-            "HUGGINGFACE_CO_URL_TEMPLATE",
-            hub.url + "/{repo_id}/resolve/{revision}/{filename}",
-        )
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield hub
 
 
 def source(folder):
-    found = json.loads((folder / "source.json").read_text())
-    return found["source"], found["pinned"]
+    record = json.loads((folder / "source.json").read_text())
+    return record["source"], record["pinned"]
 
 
-def holds(folder, seed):
-    expected, found = state(seed)[0].state_dict(), load_file(folder / "model.safetensors")
-    return all(torch.equal(value, expected[key]) for key, value in found.items())
+def has_weights_of(folder, seed):
+    expected, weights = pretrained(seed).state_dict(), load_file(folder / "model.safetensors")
+    return all(torch.equal(weight, expected[name]) for name, weight in weights.items())
 
 
 @pytest.mark.parametrize("branch", [None, "refs/pr/1"])
 def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path, branch):
-    run, cache = tmp_path / "run", tmp_path / "cache"
+    run, cache, target = tmp_path / "run", tmp_path / "cache", branch or "main"
 
-    def taken(revision, cache, *expected):
+    def assert_downloaded(revision, cache, commit, pinned, seed):
         download_checkpoint(REPOSITORY, revision, run, cache)
-        commit, pinned, seed = expected
-        assert source(run) == (f"hub:{REPOSITORY}@{commit}", pinned) and holds(run, seed)
+        assert source(run) == (f"hub:{REPOSITORY}@{commit}", pinned)
+        assert has_weights_of(run, seed)
 
-    hub.push(
-        REPOSITORY, LATER, files(tmp_path / "later", 2, "pytorch_model.bin"), branch or "main"
-    )
-    taken(branch, cache, LATER, False, 2)
-    said = origins({"1": {"records": [str(run / "source.json")]}})["1"]["checkpoint"]
-    assert said == f"{REPOSITORY}@" + (f"{branch} ({LATER[:7]})" if branch else LATER[:7])
-    hub.push(REPOSITORY, "c" * 40, {}, branch or "main")
-    taken(branch, tmp_path / "another cache", LATER, False, 2)
-    taken(REVISION, cache, REVISION, True, 1)
-    assert "tf_model.h5" not in {path for _, path in hub.requests}
+    hub.push(REPOSITORY, LATER, files(tmp_path / "later", 2, "pytorch_model.bin"), target)
+    assert_downloaded(branch, cache, LATER, False, 2)
+    label = origins({"1": {"records": [str(run / "source.json")]}})["1"]["checkpoint"]
+    assert label == f"{REPOSITORY}@" + (f"{branch} ({LATER[:7]})" if branch else LATER[:7])
+    hub.push(REPOSITORY, "c" * 40, {}, target)
+    assert_downloaded(branch, tmp_path / "another cache", LATER, False, 2)
+    assert_downloaded(REVISION, cache, REVISION, True, 1)
+    assert (REPOSITORY, "tf_model.h5") not in hub.requests
 
 
 def test_one_form_of_the_weights_is_fetched(hub, tmp_path):
     download_checkpoint("made/both", REVISION, tmp_path / "run", tmp_path / "cache")
-    fetched = Counter(path for repository, path in hub.requests if repository == "made/both")
-    assert fetched.keys() == {
-        "config.json",
-        "model.safetensors",
-        "tokenizer_config.json",
-        "vocab.txt",
-    }
-    assert holds(tmp_path / "run", 1)
+    fetched = {path for _, path in hub.requests}
+    assert fetched == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
+    assert has_weights_of(tmp_path / "run", 1)
 
 
 @pytest.fixture
-def unsaid(hub, tmp_path):
-    """A small BERT as Google published them, as a folder and at the hub: of the tokenizer its
+def without_case(hub, tmp_path):
+    """A small BERT as Google published them, as a folder and at the hub: the tokenizer's
     vocabulary alone, and a config.json without a type."""
-    published = files(tmp_path / "made", 1, "pytorch_model.bin")
-    published.pop("tokenizer_config.json")
-    said = json.loads(published["config.json"])
-    del said["model_type"], said["architectures"]
-    published["config.json"] = json.dumps(said).encode()
+    published = files(tmp_path / "published", 1, "pytorch_model.bin")
+    del published["tokenizer_config.json"]
+    config = json.loads(published["config.json"])
+    del config["model_type"], config["architectures"]
+    published["config.json"] = json.dumps(config).encode()
     hub.push("made/small", REVISION, published)
     folder = tmp_path / "local"
     folder.mkdir()
@@ -140,25 +124,28 @@ def unsaid(hub, tmp_path):
     return folder
 
 
-def test_a_repository_that_does_not_say_its_case_is_told_it(unsaid, tmp_path):
-    def taken(**how):
-        download_checkpoint("made/small", REVISION, tmp_path / "hub", tmp_path / "cache", **how)
-        import_checkpoint(unsaid, tmp_path / "path", **how)
-        return [tmp_path / "hub", tmp_path / "path"]
+def test_lowercase_is_given_where_the_repository_does_not_say_it(without_case, tmp_path):
+    downloaded, imported = tmp_path / "hub", tmp_path / "path"
+
+    def take(**case):
+        download_checkpoint("made/small", REVISION, downloaded, tmp_path / "cache", **case)
+        import_checkpoint(without_case, imported, **case)
 
     with pytest.raises(UserError, match="says whether its vocabulary is lowercased"):
-        taken()
-    assert not (tmp_path / "hub").exists()
+        take()
+    assert not downloaded.exists()
     for lowercase, pieces in ((True, ["word"]), (False, ["[UNK]"])):
-        for folder in taken(lowercase=lowercase):
-            assert holds(folder, 1) and load_tokenizer(folder).tokenize("Word") == pieces
+        take(lowercase=lowercase)
+        for folder in (downloaded, imported):
+            assert load_tokenizer(folder).tokenize("Word") == pieces
+            assert has_weights_of(folder, 1)
 
 
-def test_a_case_that_the_repository_says_otherwise_is_refused(unsaid, tmp_path):
-    (unsaid / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    import_checkpoint(unsaid, tmp_path / "agreed", lowercase=True)
+def test_a_case_that_contradicts_the_repository_is_refused(without_case, tmp_path):
+    (without_case / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    import_checkpoint(without_case, tmp_path / "agreed", lowercase=True)
     with pytest.raises(UserError, match="tokenizer_config.json says .* lowercased"):
-        import_checkpoint(unsaid, tmp_path / "run", lowercase=False)
+        import_checkpoint(without_case, tmp_path / "run", lowercase=False)
     assert not (tmp_path / "run").exists()
 
 
@@ -174,35 +161,31 @@ def test_what_the_hub_lacks_is_named(hub, tmp_path, repository, revision):
 
 def test_copying_the_resolved_commit_changes_no_entry(tmp_path):
     unpinned, pinned = {"hub": "a/b"}, {"hub": "a/b", "revision": REVISION}
-    other, branch = {"hub": "a/b", "revision": LATER}, {"hub": "a/b", "revision": "step1000"}
+    later, branch = {"hub": "a/b", "revision": LATER}, {"hub": "a/b", "revision": "step1000"}
     assert as_asked_before(pinned, tmp_path) == pinned
     for before, same in ((unpinned, pinned), (pinned, unpinned), (branch, pinned)):
         write_source(tmp_path, hub_source("a/b", REVISION, before.get("revision")))
         assert as_asked_before(before, tmp_path) == as_asked_before(same, tmp_path) == before
-        for entry in (
-            other,
-            {"hub": "a/c"},
-            {"path": "/x"},
-            unpinned if before == branch else branch,
-        ):
+        changed = unpinned if before == branch else branch
+        for entry in (later, changed, {"hub": "a/c"}, {"path": "/x"}):
             assert as_asked_before(entry, tmp_path) == entry
 
 
-def test_a_table_is_told_the_checkpoint_by_the_weights(tmp_path):
-    one, other = tmp_path / "one", tmp_path / "other"
-    records = [str(folder / "source.json") for folder in (one, other)]
+def test_a_table_names_the_checkpoint_that_the_weights_came_from(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    records = [str(folder / "source.json") for folder in (first, second)]
 
-    def told(**label):
+    def origin(**label):
         return origins({"1": label | {"records": records}})["1"]
 
-    write_source(one, hub_source("a/b", REVISION, REVISION))
-    carry_source(one, other)
-    assert (
-        told()["checkpoint"] == f"a/b@{REVISION[:7]}"
-        and told(label="mine")["checkpoint"] == "mine"
-    )
-    write_source(other, local_source("bert"))
-    with pytest.raises(UserError, match=rf"one/source.json says a/b@{REVISION[:7]}, .*local bert"):
-        told()
-    write_source(one, {"name": "x", "family": "roberta"})
-    assert told(label="mine") == {"checkpoint": "mine, family roberta", "family": "roberta"}
+    write_source(first, hub_source("a/b", REVISION, REVISION))
+    carry_source(first, second)
+    assert origin()["checkpoint"] == f"a/b@{REVISION[:7]}"
+    assert origin(label="mine")["checkpoint"] == "mine"
+    write_source(second, local_source("bert"))
+    with pytest.raises(
+        UserError, match=rf"first/source.json says a/b@{REVISION[:7]}, .*local bert"
+    ):
+        origin()
+    write_source(first, {"name": "x", "family": "roberta"})
+    assert origin(label="mine") == {"checkpoint": "mine, family roberta", "family": "roberta"}

@@ -1,54 +1,35 @@
 import json
-import logging
 import math
 import os
 
 import pytest
 import torch
-from made_encoders import model_of, tokenizer_of
+from made_toys import tokenizer_with
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForPreTraining, BertModel, BertTokenizer
+from transformers import BertConfig, BertForPreTraining, BertModel
 
 from bertshift.errors import UserError
-from bertshift.models.family import longest_input, run
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import import_checkpoint, load_encoder, save_model
 from bertshift.models.weights import norms
 
-torch.set_num_threads(1)
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "hello",
-    "world",
-    "Hello",
-    "[",
-    "]",
-    "mask",
-    "##s",
-]
-IDS = torch.tensor([[2, 5, 6, 11, 3]])
+TOKENIZER = tokenizer_with([])
+IDS = torch.tensor([[2, 1, 4, 0, 3]])
 CONFIG = BertConfig(
-    vocab_size=len(WORDS), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+    vocab_size=len(TOKENIZER), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+    intermediate_size=64,
     max_position_embeddings=32,
 )  # fmt: skip
 
 
-def tokenizer():
-    return BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)}, do_lower_case=True)
-
-
 class Pretrained:
-    """A folder with a model of pretraining, which can be spoilt and imported."""
+    """A folder with a model of pretraining, which can be damaged and imported."""
 
-    def __init__(self, place):
+    def __init__(self, folder):
         torch.manual_seed(0)
-        self.folder, self.run = place / "pretrained", place / "run"
+        self.folder, self.run = folder / "pretrained", folder / "run"
         self.model = BertForPreTraining(CONFIG).eval()
-        save_model(self.folder, self.model, tokenizer())
+        save_model(self.folder, self.model, TOKENIZER)
         self.config, self.weights = self.folder / "config.json", self.folder / "model.safetensors"
 
     def rewrite(self, change):
@@ -59,8 +40,8 @@ class Pretrained:
         import_checkpoint(self.folder, self.run)
         return (self.run / "model.safetensors").read_bytes()
 
-    def refuses(self, words):
-        with pytest.raises(UserError, match=words):
+    def is_refused(self, problem):
+        with pytest.raises(UserError, match=problem):
             import_checkpoint(self.folder, self.run)
         assert not self.run.exists()
 
@@ -71,7 +52,7 @@ def pretrained(tmp_path):
 
 
 @torch.no_grad()
-def test_encoder_of_a_pretraining_model_gives_its_hidden_states(pretrained):
+def test_the_encoder_of_a_pretraining_model_gives_its_hidden_states(pretrained):
     expected = pretrained.model.bert(IDS)
     pretrained.imported()
     for folder in (pretrained.folder, pretrained.run):
@@ -80,49 +61,45 @@ def test_encoder_of_a_pretraining_model_gives_its_hidden_states(pretrained):
         torch.testing.assert_close(output.pooler_output, expected.pooler_output)
     source = json.loads((pretrained.run / "source.json").read_text())
     assert (source["source"], source["family"]) == ("local:pretrained", "bert")
-    names = {
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "source.json",
-    }
-    assert {path.name for path in pretrained.run.iterdir()} == names
+    saved = {path.name for path in pretrained.folder.iterdir()}
+    assert {path.name for path in pretrained.run.iterdir()} == saved | {"source.json"}
 
 
-@pytest.mark.parametrize("place", [0.5, 1])
-def test_a_flipped_bit_of_weights_is_noticed(pretrained, tmp_path, place):
-    whole = bytearray(pretrained.weights.read_bytes())
-    save_model(tmp_path / "again", pretrained.model, tokenizer())
-    assert (tmp_path / "again/model.safetensors").read_bytes() == whole
-    whole[int(place * len(whole)) - 1] ^= 1
-    pretrained.weights.write_bytes(whole)
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_a_flipped_bit_of_weights_is_noticed(pretrained, tmp_path, share):
+    content = bytearray(pretrained.weights.read_bytes())
+    save_model(tmp_path / "again", pretrained.model, TOKENIZER)
+    assert (tmp_path / "again/model.safetensors").read_bytes() == content
+    content[int(share * len(content)) - 1] ^= 1
+    pretrained.weights.write_bytes(content)
     for read in (load_encoder, norms):
         with pytest.raises(UserError, match=r"model\.safetensors is damaged"):
             read(pretrained.folder)
-    pretrained.refuses(r"model\.safetensors is damaged")
+    pretrained.is_refused(r"model\.safetensors is damaged")
 
 
 def early(state):
     """The bare model, with the names of norms and the buffers of an early export."""
-    bare = {name.removeprefix("bert."): value for name, value in state.items() if "bert." in name}
-    old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
-    for new, before in old.items():
-        bare = {name.replace(new, before): value for name, value in bare.items()}
+    bare = {
+        name.removeprefix("bert.")
+        .replace("LayerNorm.weight", "LayerNorm.gamma")
+        .replace("LayerNorm.bias", "LayerNorm.beta"): weight
+        for name, weight in state.items()
+        if "bert." in name
+    }
     return bare | {"embeddings.position_ids": torch.arange(32)[None]}
 
 
 def wrapped(prefix):
-    return lambda state: {prefix + name: value for name, value in state.items()}
+    return lambda state: {prefix + name: weight for name, weight in state.items()}
 
 
 @pytest.mark.parametrize(
     "change",
     [
         early,
-        wrapped("module."),
         wrapped("module._orig_mod."),
-        lambda s: wrapped("bert._orig_mod.")(early(s)),
+        lambda state: wrapped("bert._orig_mod.")(early(state)),
     ],
 )
 def test_other_names_of_the_same_weights_are_read(pretrained, change):
@@ -132,17 +109,17 @@ def test_other_names_of_the_same_weights_are_read(pretrained, change):
         assert torch.equal(load_encoder(pretrained.run)(IDS)[0], pretrained.model.bert(IDS)[0])
 
 
-def test_missing_pooler_is_drawn_from_the_seed_and_said(pretrained, caplog):
+def test_a_missing_pooler_is_drawn_from_the_seed_with_a_warning(pretrained, caplog):
     pretrained.rewrite(lambda state: {k: v for k, v in state.items() if ".pooler." not in k})
-    with caplog.at_level(logging.WARNING):
-        first, again, other = (
-            load_encoder(pretrained.folder, seed=n).pooler.dense for n in (1, 1, 2)
-        )
-    assert torch.equal(first.weight, again.weight) and not torch.equal(first.weight, other.weight)
+    first, same, different = (
+        load_encoder(pretrained.folder, seed=seed).pooler.dense for seed in (1, 1, 2)
+    )
+    assert torch.equal(first.weight, same.weight)
+    assert not torch.equal(first.weight, different.weight)
     assert first.bias.abs().max() == 0 and "has no pooler" in caplog.text
 
 
-def test_failed_save_leaves_the_old_weights(pretrained, monkeypatch):
+def test_a_failed_save_leaves_the_old_weights(pretrained, monkeypatch):
     before = pretrained.weights.read_bytes()
 
     def full_disk(*_args, **_kwargs):
@@ -150,33 +127,30 @@ def test_failed_save_leaves_the_old_weights(pretrained, monkeypatch):
 
     monkeypatch.setattr("bertshift.models.loading.save_file", full_disk)
     with pytest.raises(OSError, match="no space"):
-        save_model(pretrained.folder, BertModel(CONFIG), tokenizer())
+        save_model(pretrained.folder, BertModel(CONFIG), TOKENIZER)
     assert pretrained.weights.read_bytes() == before and not list(pretrained.folder.glob(".*"))
 
 
 def test_a_pickle_of_tensors_is_the_same_checkpoint_whole_and_in_parts(pretrained):
-    safe, folder, whole = (
-        pretrained.imported(),
-        pretrained.folder,
-        pretrained.folder / "pytorch_model.bin",
-    )
-    positions = {"bert.embeddings.position_ids": torch.arange(32)[None]}
-    state = pretrained.model.state_dict() | positions
-    whole.write_bytes(b"not looked at beside safetensors")
-    assert pretrained.imported() == safe
+    folder, expected = pretrained.folder, pretrained.imported()
+    pickle = folder / "pytorch_model.bin"
+    state = pretrained.model.state_dict()
+    state["bert.embeddings.position_ids"] = torch.arange(32)[None]
+    pickle.write_bytes(b"not read beside safetensors")
+    assert pretrained.imported() == expected
     pretrained.weights.unlink()
-    torch.save(state, whole)
-    assert pretrained.imported() == safe
-    whole.unlink()
-    names = {name: f"part{number % 2}.bin" for number, name in enumerate(state)}
+    torch.save(state, pickle)
+    assert pretrained.imported() == expected
+    pickle.unlink()
+    files = {name: f"part{number % 2}.bin" for number, name in enumerate(state)}
     for file in ("part0.bin", "part1.bin"):
-        torch.save({name: state[name] for name in names if names[name] == file}, folder / file)
-    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": names}))
-    assert pretrained.imported() == safe
+        torch.save({name: state[name] for name in files if files[name] == file}, folder / file)
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": files}))
+    assert pretrained.imported() == expected
 
 
 class Code:
-    """What a pickle can hold: a call."""
+    """A call that a pickle holds."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -185,26 +159,26 @@ class Code:
         return os.mkdir, (str(self.folder),)
 
 
-def test_what_a_pickle_may_not_hold_is_refused_and_not_run(pretrained, tmp_path):
+def test_a_pickle_of_more_than_tensors_is_refused_and_not_run(pretrained, tmp_path):
     pretrained.weights.unlink()
-    path, made = pretrained.folder / "pytorch_model.bin", tmp_path / "made"
+    pickle, made = pretrained.folder / "pytorch_model.bin", tmp_path / "made"
     for more in ({"step": 3}, {"optimizer": {"lr": torch.ones(1)}}, {"hook": Code(made)}):
-        torch.save(pretrained.model.state_dict() | more, path)
-        pretrained.refuses("pytorch_model.bin is broken or holds more than named tensors")
+        torch.save(pretrained.model.state_dict() | more, pickle)
+        pretrained.is_refused("pytorch_model.bin is broken or holds more than named tensors")
     assert not made.exists()
-    torch.load(path, weights_only=False)
+    torch.load(pickle, weights_only=False)
     assert made.exists()  # it would have run
 
 
 DENSE = "encoder.layer.1.output.dense.weight"
 
 
-def part(name, change):
+def changed(name, change):
     return lambda state: {k: change(v) if k.endswith(name) else v for k, v in state.items()}
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "problem"),
     [
         (lambda s: {k: v for k, v in s.items() if DENSE not in k}, f"lacks {DENSE}"),
         (
@@ -212,56 +186,48 @@ def part(name, change):
             "unknown encoder.layer.2",
         ),
         (lambda s: s | {"bert.pooler.dense.bias": torch.zeros(16)}, "another shape .* for pooler"),
-        (part(DENSE, lambda w: w * math.nan), f"{DENSE} holds NaN"),
-        (
-            part("LayerNorm.weight", lambda w: w.double() * 1e300),
-            "LayerNorm.weight holds NaN or inf",
-        ),
-        (part(DENSE, lambda w: (w * 100).to(torch.int8)), f"{DENSE} holds int8"),
-        (part(DENSE, lambda w: w.to(torch.float8_e4m3fn)), f"{DENSE} holds float8"),
+        (changed(DENSE, lambda w: w * math.nan), f"{DENSE} holds NaN"),
+        (changed("LayerNorm.weight", lambda w: w.double() * 1e300), "LayerNorm.weight holds NaN"),
+        (changed(DENSE, lambda w: (w * 100).to(torch.int8)), f"{DENSE} holds int8"),
+        (changed(DENSE, lambda w: w.to(torch.float8_e4m3fn)), f"{DENSE} holds float8"),
     ],
 )
-def test_weights_that_cannot_be_used_are_named(pretrained, change, words):
+def test_weights_that_cannot_be_used_are_named(pretrained, change, problem):
     pretrained.rewrite(change)
-    pretrained.refuses(words)
+    pretrained.is_refused(problem)
 
 
 @pytest.mark.parametrize(
-    ("weight_map", "words"),
+    ("file", "problem"),
     [
-        (None, "index.json has no weight_map"),
-        ({"bert.pooler.dense.bias": 1}, "index.json has no weight_map"),
-        ({"bert.pooler.dense.bias": "../part.safetensors"}, "part.safetensors, which is outside"),
-        (
-            {"bert.pooler.dense.bias": "HERE/part.safetensors"},
-            "part.safetensors, which is outside",
-        ),
-        ({"bert.pooler.dense.bias": "part.safetensors"}, "part.safetensors, which is missing"),
+        (1, "index.json has no weight_map"),
+        ("../part.safetensors", "part.safetensors, which is outside"),
+        ("HERE/part.safetensors", "part.safetensors, which is outside"),
+        ("part.safetensors", "part.safetensors, which is missing"),
     ],
 )
-def test_an_index_names_files_beside_it(pretrained, tmp_path, weight_map, words):
+def test_an_index_names_files_beside_it(pretrained, tmp_path, file, problem):
     pretrained.weights.rename(tmp_path / "part.safetensors")
-    text = json.dumps({"weight_map": weight_map}).replace("HERE", str(tmp_path))
-    (pretrained.folder / "model.safetensors.index.json").write_text(text)
-    pretrained.refuses(words)
+    index = json.dumps({"weight_map": {"bert.pooler.dense.bias": file}})
+    index = index.replace("HERE", str(tmp_path))
+    (pretrained.folder / "model.safetensors.index.json").write_text(index)
+    pretrained.is_refused(problem)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_what_may_not_be_read_is_not_called_missing(pretrained, name):
+def test_a_file_that_cannot_be_read_is_not_called_missing(pretrained, name):
     path = pretrained.folder / name
     path.unlink()
     if name != "tokenizer.json":
-        pretrained.refuses(f"{name} is missing")
+        pretrained.is_refused(f"{name} is missing")
     path.mkdir()
-    pretrained.refuses(f"pretrained/{name} cannot be read")
+    pretrained.is_refused(f"pretrained/{name} cannot be read")
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "problem"),
     [
         ({"num_attention_heads": 3}, "hidden_size 32 .*_heads 3"),
-        ({"num_attention_heads": 0}, "num_attention_heads is 0"),
-        ({"hidden_size": "32"}, "hidden_size is '32'"),
         ({"hidden_size": 10**9}, "model.safetensors has another shape"),
         ({"vocab_size": "12"}, "'vocab_size'"),
         ({"hidden_act": "gelly"}, "gelly"),
@@ -273,46 +239,28 @@ def test_what_may_not_be_read_is_not_called_missing(pretrained, name):
         ({"quantization_config": {"bits": 4}}, "a quantised checkpoint"),
     ],
 )
-def test_a_config_that_describes_no_usable_model_is_named(pretrained, change, words):
+def test_a_config_that_describes_no_usable_model_is_named(pretrained, change, problem):
     settings = json.loads(pretrained.config.read_text()) | change
     pretrained.config.write_text(json.dumps(settings))
-    pretrained.refuses(words)
+    pretrained.is_refused(problem)
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "words"),
+    ("name", "content", "problem"),
     [
-        ("model.safetensors", lambda old: old[:-100], "not a complete safetensors file"),
-        ("config.json", lambda old: b"[]", "config.json holds no JSON"),
-        ("config.json", lambda old: "{}".encode("utf-16"), "not UTF-8"),
+        ("model.safetensors", b"cut short", "not a complete safetensors file"),
+        ("config.json", "{}".encode("utf-16"), "not UTF-8"),
     ],
 )
-def test_a_file_that_is_broken_is_named(pretrained, name, change, words):
-    path = pretrained.folder / name
-    path.write_bytes(change(path.read_bytes()))
-    pretrained.refuses(words)
+def test_a_broken_file_is_named(pretrained, name, content, problem):
+    (pretrained.folder / name).write_bytes(content)
+    pretrained.is_refused(problem)
 
 
-def test_what_is_no_checkpoint_is_named(pretrained, tmp_path):
+def test_a_folder_that_is_no_checkpoint_is_named(pretrained, tmp_path):
     with pytest.raises(UserError, match="no fine-tuned model"):
         load_task_model(pretrained.folder)
     with pytest.raises(UserError, match="not a folder"):
         import_checkpoint(tmp_path / "nowhere", tmp_path / "run")
     pretrained.weights.rename(pretrained.folder / "tf_model.h5")
-    pretrained.refuses("tf_model.h5")
-
-
-@pytest.mark.parametrize("kind", ["bert", "roberta", "ernie"])
-@torch.no_grad()
-def test_keys_about_how_a_model_hands_out_change_nothing(kind, tmp_path):
-    model = model_of(kind, vocab_size=len(tokenizer_of(kind)))
-    save_model(tmp_path / "given", model, tokenizer_of(kind))
-    path = tmp_path / "given/config.json"
-    change = {"return_dict": False, "chunk_size_feed_forward": 4, "pad_token_id": None}
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    import_checkpoint(tmp_path / "given", tmp_path / "run")
-    encoder, ids = load_encoder(tmp_path / "run"), torch.tensor([[3, 4, 5, 6, 7]])
-    torch.testing.assert_close(
-        run(encoder, ids).last_hidden_state, run(model, ids).last_hidden_state
-    )
-    assert longest_input(encoder) == longest_input(model)
+    pretrained.is_refused("tf_model.h5")

@@ -10,20 +10,7 @@ from bertshift.models.adapters import merge_adapters
 from bertshift.models.family import matrix, run
 from bertshift.models.lora import add_adapters, projections_of
 
-HOW = {"rank": 3, "alpha": 16, "dropout": 0.0, "seed": 1}
-
-
-def states(model, kind):
-    return run(model, **inputs_of(kind)).last_hidden_state
-
-
-def trained(model):
-    """Set B of every adapter to random numbers: after one step of training it is no longer 0."""
-    torch.manual_seed(2)
-    for name, weight in model.named_parameters():
-        if ".lora_B." in name:
-            weight.data.normal_(0, 0.05)
-    return model
+SETTINGS = {"rank": 3, "alpha": 16, "dropout": 0.0, "seed": 1}
 
 
 @pytest.mark.parametrize(
@@ -31,17 +18,24 @@ def trained(model):
 )
 @torch.no_grad()
 def test_a_merged_model_computes_what_the_adapters_did(kind):
-    model, before = model_of(kind), states(model_of(kind), kind)
-    old = copied(model)
-    add_adapters(model, **HOW)
-    free = {name for name, weight in model.named_parameters() if weight.requires_grad}
-    assert all(".lora_" in name or name.startswith("pooler.") for name in free)
-    assert torch.equal(states(model, kind), before)  # B is 0
+    def states():
+        return run(model, **inputs_of(kind)).last_hidden_state
 
-    with_adapters, adapted = states(trained(model), kind), model.state_dict()
+    model = model_of(kind)
+    before, old = states(), copied(model)
+    add_adapters(model, **SETTINGS)
+    trainable = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    assert all(".lora_" in name or name.startswith("pooler.") for name in trainable)
+    assert torch.equal(states(), before)  # B is 0
+
+    torch.manual_seed(2)
+    for name, weight in model.named_parameters():
+        if ".lora_B." in name:
+            weight.normal_(0, 0.05)  # after one step of training it is no longer 0
+    with_adapters, adapted = states(), model.state_dict()
     merge_adapters(model)
     rounding = 2e-6 * with_adapters.abs().max()
-    assert (states(model, kind) - with_adapters).abs().max() < rounding
+    assert (states() - with_adapters).abs().max() < rounding
     assert (with_adapters - before).abs().max() > 1e3 * rounding
     assert type(model) is type(model_of(kind)) and model.state_dict().keys() == old.keys()
     projections = projections_of(model).values()
@@ -55,23 +49,23 @@ def test_a_merged_model_computes_what_the_adapters_did(kind):
     assert paths and not changed(old, model)
 
 
-def test_draws_depend_on_the_seed_alone_and_leave_torchs_own_state():
+def test_draws_depend_on_the_seed_alone_and_leave_torchs_random_state():
     def drawn(seed):
-        model, before = model_of("bert"), torch.random.get_rng_state()
-        add_adapters(model, **HOW | {"seed": seed})
-        assert torch.equal(torch.random.get_rng_state(), before)
+        model, random_state = model_of("bert"), torch.random.get_rng_state()
+        add_adapters(model, **SETTINGS | {"seed": seed})
+        assert torch.equal(torch.random.get_rng_state(), random_state)
         torch.rand(1)
         named = model.named_parameters()
         return torch.stack([weight.flatten() for name, weight in named if ".lora_A." in name])
 
-    first, again, other = drawn(1), drawn(1), drawn(2)
-    assert len(first) == 4 * LAYERS and torch.equal(first, again)
-    assert not (first == other).all(1).any() and not torch.equal(first[0], first[1])
+    first, same, different = drawn(1), drawn(1), drawn(2)
+    assert len(first) == 4 * LAYERS and torch.equal(first, same)
+    assert not (first == different).all(1).any() and not torch.equal(first[0], first[1])
     assert 0.9 * WIDTH**-0.5 < first.abs().max() <= WIDTH**-0.5
 
 
-@pytest.mark.parametrize(("kind", "most"), [("bert", 32), ("gpt2", 32), ("llama", 16)])
-def test_a_rank_above_the_width_is_refused(kind, most):
-    add_adapters(model_of(kind), **HOW | {"rank": most})
-    with pytest.raises(UserError, match=f"lora{most + 1} .*from 1 to {most}"):
-        add_adapters(model_of(kind), **HOW | {"rank": most + 1})
+@pytest.mark.parametrize(("kind", "largest"), [("bert", 32), ("gpt2", 32), ("llama", 16)])
+def test_a_rank_above_the_width_is_refused(kind, largest):
+    add_adapters(model_of(kind), **SETTINGS | {"rank": largest})
+    with pytest.raises(UserError, match=f"lora{largest + 1} .*from 1 to {largest}"):
+        add_adapters(model_of(kind), **SETTINGS | {"rank": largest + 1})

@@ -2,8 +2,8 @@
 folders."""
 
 import json
-import logging
 import re
+from itertools import chain, compress
 
 import pytest
 import torch
@@ -36,17 +36,19 @@ from bertshift.models.tokenizer import (
 from bertshift.tasks.text_classification import encode_pairs
 
 kinds = pytest.mark.parametrize("kind", TOKENIZERS)
-ODD = ["café", "cafe\u0301", "naïve", "北京", "東京タワー", "🙂", "👩‍👩‍👧", "ﬁne", "n't", "don't", "1 000", "1\u00a0000",
-       "\u00ad", "a\u200bb", "\u200b", "\u2028", "\x07", "...", "—", "½", "Straße", "İ", "e-mail", "#", "##s", "▁", "▁the",
-       "Ġ", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]", "<mask>", "<pad>", "[UNK]", "<unk>", "<|endoftext|>", "<0x0A>"]  # fmt: skip
+ODD = ["café", "cafe\u0301", "naïve", "北京", "東京タワー", "🙂", "👩‍👩‍👧", "ﬁne", "n't", "don't", "1 000",
+       "1\u00a0000",
+       "\u00ad", "a\u200bb", "\u200b", "\u2028", "\x07", "...", "—", "½", "Straße", "İ", "e-mail",
+       "#", "##s", "▁", "▁the",
+       "Ġ", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]", "<mask>", "<pad>", "[UNK]", "<unk>",
+       "<|endoftext|>", "<0x0A>"]  # fmt: skip
 SENTENCES = [["The", *ODD, "end"], *([word, "old", word, word] for word in ODD), [*reversed(ODD)]]
 
 
-def same_pieces(again, ours):
+def assert_same_pieces(tokenizer, expected):
     texts = [*TEXTS, *ODD, " ".join(ODD)]
-    assert pieces(again, texts) == pieces(ours, texts) and spans(again, texts) == spans(
-        ours, texts
-    )
+    assert spans(tokenizer, texts) == spans(expected, texts)
+    assert pieces(tokenizer, texts) == pieces(expected, texts)
 
 
 @kinds
@@ -58,9 +60,9 @@ def test_joined_pieces_are_the_tokenizers_own_inputs(kind):
         ids, segments = join(ours, a, b)
         theirs = ours(first, second)
         assert ids == theirs["input_ids"]
-        assert [n for n, text in zip(segments, theirs.sequence_ids()) if text is not None] == [
-            text for text in theirs.sequence_ids() if text is not None
-        ]
+        text_segments = [text for text in theirs.sequence_ids() if text is not None]
+        ordinary = [text is not None for text in theirs.sequence_ids()]
+        assert [*compress(segments, ordinary)] == text_segments
         assert special_tokens(ours, pair=True) == len(ids) - len(a) - len(b)
     if kind in ("bert", "albert"):
         assert segments == ours(first, second, return_token_type_ids=True)["token_type_ids"]
@@ -69,30 +71,20 @@ def test_joined_pieces_are_the_tokenizers_own_inputs(kind):
 @kinds
 def test_no_input_is_empty(kind):
     ours = tokenizer(kind)
-    (ids, _), (empty,) = join(ours, pieces(ours, [""])[0]), encode_pairs([""], None, ours, 8)
-    assert ids and None not in ids and empty[0] == ids
+    (ids, _), [(encoded, _)] = join(ours, pieces(ours, [""])[0]), encode_pairs([""], None, ours, 8)
+    assert ids and None not in ids and encoded == ids
 
 
 @kinds
-def test_no_text_has_tokens_that_stand_around_texts(kind):
+def test_no_text_has_the_special_tokens_that_surround_texts(kind):
     ours = tokenizer(kind)
     special = layout_of(ours).special
-    literal = [
-        token
-        for token in ours.all_special_tokens
-        if token not in (ours.unk_token, ours.mask_token)
-    ]
+    literal = {*ours.all_special_tokens} - {ours.unk_token, ours.mask_token}
     assert special == {ours.convert_tokens_to_ids(token) for token in literal}
     texts = [f"the {token} dog{token}" for token in literal] + [" ".join(ODD)]
-    for ids in (
-        *pieces(ours, texts),
-        *([one for one, *_ in each] for each in spans(ours, texts)),
-        *(
-            part
-            for sentence in word_pieces(ours, [text.split() for text in texts])
-            for part in sentence
-        ),
-    ):
+    words = word_pieces(ours, [text.split() for text in texts])
+    tokens = [[token for token, *_ in text] for text in spans(ours, texts)]
+    for ids in (*pieces(ours, texts), *tokens, *chain(*words)):
         assert ids and special.isdisjoint(ids) and None not in ids
     if mask := ours.mask_token:
         assert pieces(ours, [f"the {mask} dog"])[0].count(ours.mask_token_id) == 1
@@ -103,67 +95,58 @@ def test_special_tokens_that_are_written_out_are_counted():
         {"id": "1", "text_a": "the [SEP] dog"},
         {"id": "2", "text_a": "a [MASK]", "text_b": "[SEP]"},
     ]
-    with pytest.warns(UserWarning, match=re.escape("2 of 2 texts have [SEP]")) as warned:
+    with pytest.warns(UserWarning, match=re.escape("2 of 2 texts have [SEP]")) as warnings:
         encode(tokenizer("bert"), rows, 20)
-    assert len(warned) == 1
+    assert len(warnings) == 1
 
 
 @kinds
 def test_words_are_cut_as_in_a_text(kind):
     ours = tokenizer(kind)
     for sentence, cut in zip(SENTENCES, word_pieces(ours, SENTENCES), strict=True):
-        assert len(cut) == len(sentence) and all(cut)
-        alone = {word: not pieces(ours, [" " + word])[0] for word in sentence}
-        # A word that leaves nothing is one unknown token here, and nothing in the text.
-        ids = [one for word, part in zip(sentence, cut) if not alone[word] for one in part]
+        # A word without pieces is one unknown token here, and nothing in the text.
+        empty = [not pieces(ours, [" " + word])[0] for word in sentence]
+        assert all(part == [ours.unk_token_id] for part in compress(cut, empty))
+        ids = [*chain(*(part for part, is_empty in zip(cut, empty, strict=True) if not is_empty))]
         assert ids == pieces(ours, [" ".join(sentence)])[0], sentence
-        assert all(part == [ours.unk_token_id] for word, part in zip(sentence, cut) if alone[word])
+        assert all(cut)
 
 
 @kinds
 def test_every_piece_is_in_one_word(kind):
     ours = tokenizer(kind)
-    texts = [" ".join(sentence) for sentence in SENTENCES] + [
-        "  two  spaces\tand a tab\n",
-        " ",
-        "",
-    ]
-    for text, found in zip(texts, spans(ours, texts), strict=True):
-        assert [one for one, *_ in found] == pieces(ours, [text])[0]
-        for _, first, end in found:
-            assert 0 <= first <= end <= len(text)
-            assert not any(letter.isspace() for letter in text[first:end])
-        starts = [first for _, first, _ in found]
+    texts = [" ".join(sentence) for sentence in SENTENCES]
+    texts += ["  two  spaces\tand a tab\n", " ", ""]
+    for text, tokens in zip(texts, spans(ours, texts), strict=True):
+        assert [token for token, *_ in tokens] == pieces(ours, [text])[0]
+        for _, start, end in tokens:
+            assert 0 <= start <= end <= len(text)
+            assert not any(letter.isspace() for letter in text[start:end])
+        starts = [start for _, start, _ in tokens]
         assert starts == sorted(starts)
 
 
 @kinds
-def test_a_tokenizer_comes_back_from_every_layout(kind, tmp_path):
-    ours = load_tokenizer(tokenizer_folder(kind, tmp_path / "whole"))
-    alone = tokenizer_folder(kind, tmp_path / "alone", config=False)
-    (alone / "config.json").write_text(
-        json.dumps({"model_type": kind if kind != "llama" else "mistral"})
-    )
+def test_a_tokenizer_is_loaded_from_every_kind_of_folder(kind, tmp_path):
+    ours = load_tokenizer(tokenizer_folder(kind, tmp_path / "published"))
+    without_config = tokenizer_folder(kind, tmp_path / "without_config", config=False)
+    model_type = kind if kind != "llama" else "mistral"
+    (without_config / "config.json").write_text(json.dumps({"model_type": model_type}))
     save_tokenizer(tmp_path / "saved", ours)
     saved = load_tokenizer(tmp_path / "saved")
-    for again in (saved, load_tokenizer(alone)):
-        same_pieces(again, ours)
-        assert (layout_of(again).one, layout_of(again).two) == (
-            layout_of(ours).one,
-            layout_of(ours).two,
-        )
-        assert again.pad_token is not None and again.get_vocab() == ours.get_vocab()
-    assert (
-        layout_of(saved) == layout_of(ours) and saved.special_tokens_map == ours.special_tokens_map
-    )
+    layout = layout_of(ours)
+    for loaded in (saved, load_tokenizer(without_config)):
+        assert_same_pieces(loaded, ours)
+        assert layout_of(loaded).one == layout.one and layout_of(loaded).two == layout.two
+        assert loaded.pad_token is not None and loaded.get_vocab() == ours.get_vocab()
+    assert layout_of(saved) == layout and saved.special_tokens_map == ours.special_tokens_map
     save_tokenizer(tmp_path / "twice", saved)
     for path in (tmp_path / "saved").iterdir():
         assert path.read_bytes() == (tmp_path / "twice" / path.name).read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "roberta"])
-def test_vocabularies_of_the_first_years_are_read(kind, tmp_path):
-    """vocab.json with merges.txt, without tokenizer.json."""
+def test_vocab_json_and_merges_are_read(kind, tmp_path):
     ours = load_tokenizer(tokenizer_folder(kind, tmp_path))
     (tmp_path / "tokenizer.json").unlink()
     model = json.loads(made_tokenizer(kind).to_str())["model"]
@@ -171,9 +154,9 @@ def test_vocabularies_of_the_first_years_are_read(kind, tmp_path):
     merges = ["#version: 0.2", *map(" ".join, model["merges"])]
     (tmp_path / "merges.txt").write_text("\n".join(merges))
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-    again = load_tokenizer(tmp_path)
-    assert pieces(again, [*TEXTS, *ODD]) == pieces(ours, [*TEXTS, *ODD])
-    assert layout_of(again) == layout_of(ours)
+    loaded = load_tokenizer(tmp_path)
+    assert pieces(loaded, [*TEXTS, *ODD]) == pieces(ours, [*TEXTS, *ODD])
+    assert layout_of(loaded) == layout_of(ours)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -182,13 +165,13 @@ def test_lowercase_is_as_the_configuration_says(lowercase, tmp_path):
     fast = json.loads(path.read_text())
     fast["normalizer"]["lowercase"] = not lowercase
     path.write_text(json.dumps(fast))
-    said = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(said))
+    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     theirs = AutoTokenizer.from_pretrained(tmp_path)("The Dog", add_special_tokens=False)
-    assert pieces(load_tokenizer(tmp_path), ["The Dog"])[0] == theirs["input_ids"]
+    assert pieces(load_tokenizer(tmp_path), ["The Dog"]) == [theirs["input_ids"]]
 
 
-def test_added_tokens_and_rows_of_padding_are_taken(tmp_path):
+def test_added_tokens_and_rows_of_padding_are_imported(tmp_path):
     folder = tokenizer_folder("bert", tmp_path / "published")
     theirs = AutoTokenizer.from_pretrained(folder)
     theirs.add_tokens(["covid19"])
@@ -197,31 +180,27 @@ def test_added_tokens_and_rows_of_padding_are_taken(tmp_path):
     model.resize_token_embeddings(len(theirs), pad_to_multiple_of=64)
     model.save_pretrained(folder)
     import_checkpoint(folder, tmp_path / "run")
-    ours = load_tokenizer(tmp_path / "run")
-    assert (
-        pieces(ours, ["the covid19 dog"])[0]
-        == theirs("the covid19 dog", add_special_tokens=False)["input_ids"]
-    )
+    expected = theirs("the covid19 dog", add_special_tokens=False)["input_ids"]
+    assert pieces(load_tokenizer(tmp_path / "run"), ["the covid19 dog"]) == [expected]
     assert load_encoder(tmp_path / "run").config.vocab_size == model.config.vocab_size
 
 
 def test_a_tokenizer_that_needs_its_own_code_is_refused(tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n")
-    said = '{"tokenizer_class": "BertJapaneseTokenizer"}'
-    (tmp_path / "tokenizer_config.json").write_text(said)
+    config = '{"tokenizer_class": "BertJapaneseTokenizer"}'
+    (tmp_path / "tokenizer_config.json").write_text(config)
     with pytest.raises(UserError, match="BertJapaneseTokenizer"):
         load_tokenizer(tmp_path)
 
 
-def test_what_is_no_tokenizer_is_named(tmp_path):
-    files = {
-        "config.json": ('{"model_type": "albert"}', "neither tokenizer.json nor a vocabulary"),
-        "spiece.model": ("<unk>", "sentencepiece and protobuf"),
-        "tokenizer.json": ("{", "tokenizer.json is not JSON"),
-    }
-    for name, (content, words) in files.items():
+def test_files_that_are_no_tokenizer_are_named(tmp_path):
+    for name, content, problem in (
+        ("config.json", '{"model_type": "albert"}', "neither tokenizer.json nor a vocabulary"),
+        ("spiece.model", "<unk>", "sentencepiece and protobuf"),
+        ("tokenizer.json", "{", "tokenizer.json is not JSON"),
+    ):
         (tmp_path / name).write_text(content)
-        with pytest.raises(UserError, match=words):
+        with pytest.raises(UserError, match=problem):
             load_tokenizer(tmp_path)
 
 
@@ -230,14 +209,14 @@ def test_code_of_a_repository_is_not_run(tmp_path):
     code = {"auto_map": {"AutoTokenizer": ["code.Mine", None]}, "tokenizer_class": "Mine"}
     path.write_text(json.dumps(json.loads(path.read_text()) | code))
     (tmp_path / "code.py").write_text("raise SystemExit('run')")
-    same_pieces(load_tokenizer(tmp_path), tokenizer("albert"))
+    assert_same_pieces(load_tokenizer(tmp_path), tokenizer("albert"))
 
 
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama", "modernbert"])
 @torch.no_grad()
 def test_a_published_folder_is_imported(kind, tmp_path, caplog):
-    """Folders are imported as transformers writes them, in pieces and bfloat16, with a language
-    model's names and head; GPT-2 once had its mask among its weights."""
+    """As transformers writes it, in pieces and bfloat16, with a language model's names and head;
+    GPT-2 once had its mask among its weights."""
     model, folder = model_of(kind), tokenizer_folder(kind, tmp_path / "published")
     for weight in model.parameters():
         weight.copy_(weight.bfloat16())
@@ -247,25 +226,25 @@ def test_a_published_folder_is_imported(kind, tmp_path, caplog):
     if kind == "gpt2":
         state[f"{prefix}h.0.attn.bias"] = torch.ones(1, 1, 64, 64)
     model.config.save_pretrained(folder)
-    parts = {name: f"model-0000{number % 2}.safetensors" for number, name in enumerate(state)}
-    for part in {*parts.values()}:
-        save_file({name: state[name] for name in state if parts[name] == part}, folder / part)
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": parts}))
-    with caplog.at_level(logging.WARNING):
-        import_checkpoint(folder, tmp_path / "run")
+    files = {name: f"model-0000{number % 2}.safetensors" for number, name in enumerate(state)}
+    for file in {*files.values()}:
+        save_file({name: state[name] for name in state if files[name] == file}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    import_checkpoint(folder, tmp_path / "run")
     assert "no pooler" not in caplog.text
-    again = load_encoder(tmp_path / "run")
-    again.set_attn_implementation("eager")
-    inputs = inputs_of(kind)
-    found, expected = run(again, **inputs), run(model, **inputs)
-    assert torch.equal(found.last_hidden_state, expected.last_hidden_state)
-    same_pieces(load_tokenizer(tmp_path / "run"), tokenizer(kind))
+    loaded = load_encoder(tmp_path / "run")
+    loaded.set_attn_implementation("eager")
+    states, expected = (
+        run(encoder, **inputs_of(kind)).last_hidden_state for encoder in (loaded, model)
+    )
+    assert torch.equal(states, expected)
+    assert_same_pieces(load_tokenizer(tmp_path / "run"), tokenizer(kind))
     stored = load_file(tmp_path / "run/model.safetensors").values()
-    assert {value.dtype for value in (*stored, *again.parameters())} == {torch.float32}
+    assert {weight.dtype for weight in stored} == {torch.float32}
 
 
 @pytest.mark.parametrize(
-    ("last", "words"),
+    ("last", "problem"),
     [
         ("{0}: {1}, {0}: {1}", "twice"),
         ("{0}: 7", "one number"),
@@ -273,7 +252,7 @@ def test_a_published_folder_is_imported(kind, tmp_path, caplog):
         ('{0}: {1}, "more": {2}', "entries, its config.json says vocab_size"),
     ],
 )
-def test_a_vocabulary_has_each_token_and_each_number_once(tmp_path, last, words):
+def test_a_vocabulary_has_each_token_and_each_number_once(tmp_path, last, problem):
     folder = tokenizer_folder("bert", tmp_path / "published")
     path = folder / "tokenizer.json"
     vocabulary = json.loads(path.read_text())["model"]["vocab"]
@@ -282,5 +261,5 @@ def test_a_vocabulary_has_each_token_and_each_number_once(tmp_path, last, words)
     token = json.dumps(max(vocabulary, key=vocabulary.get))
     changed = last.format(token, size - 1, size)
     path.write_text(path.read_text().replace(f"{token}: {size - 1}", changed))
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=problem):
         import_checkpoint(folder, tmp_path / "run")

@@ -3,18 +3,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from made_toys import TOKENIZER, bert_with
 from probes.edge_world import make, random_sentences, record
-from transformers import BertConfig, BertModel
 
-from bertshift.files import write_json
-from bertshift.models.loading import save_weights
+from bertshift.models.loading import save_model
 from bertshift.probes import edge
 from bertshift.probes.edge import COLUMNS, probe, word_vectors
 from bertshift.probes.scores import counts_key, f1, sentences_key
 from bertshift.probes.settings import ProbeSettings
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
 
-SETTINGS = ProbeSettings(width=32, learning_rate=0.01, max_steps=160, validate_every=40, probe_seeds=1, input_dropout=0,
+SETTINGS = ProbeSettings(width=32, learning_rate=0.01, max_steps=160, validate_every=40,
+                         probe_seeds=1, input_dropout=0,
                          hidden_dropout=0.1)  # fmt: skip
 
 
@@ -23,56 +23,50 @@ def split(records, dev, test):
 
 
 def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
-    """Words tell a control task's labels, and those of a task that is as good as one; of noise
-    nothing does."""
+    """The labels of a control task, and of a task that is like one, follow from the words; those
+    of noise from nothing."""
     rng = np.random.default_rng(0)
     sentences = random_sentences(120, types=20)
     label = {f"w{number}": "abcd"[rng.integers(4)] for number in range(20)}
-    made, edges = make(tmp_path, sentences, noise=0.1), {}
+    world, edges = make(tmp_path, sentences, noise=0.1), {}
     for task, draw in (("pos", label.get), ("entities", lambda _: "abcd"[rng.integers(4)])):
         records = [
             record(w, *((draw(word), (i, i + 1)) for i, word in enumerate(w))) for w in sentences
         ]
-        edges[task] = made.edges(task, 1, split(records, 70, 80))
-    table, counts = probe(
-        "base", {(2, 1): made.source}, edges, made.sentences, SETTINGS, made.kept
-    )
-    assert (
-        list(table) == [*COLUMNS, *JACKKNIFE_COLUMNS]
-        and set(table["train"]) == {70}
-        and set(table["dropped"]) == {0}
-    )
-    of = table[table["view"] == "micro_all"].set_index(["task", "variant"])
-    assert of["value"]["pos"].min() > 0.95 and of["control"]["entities", "mix"] > 0.95
-    assert (
-        abs(of["selectivity"]["pos", "mix"]) < 0.05 and of["selectivity"]["entities", "mix"] < -0.5
-    )
+        edges[task] = world.edges(task, 1, split(records, 70, 80))
+    sources = {(2, 1): world.source}
+    table, counts = probe("base", sources, edges, world.sentences, SETTINGS, world.parts)
+    assert list(table) == [*COLUMNS, *JACKKNIFE_COLUMNS]
+    assert set(table["train"]) == {70} and set(table["dropped"]) == {0}
+    scores = table[table["view"] == "micro_all"].set_index(["task", "variant"])
+    selectivity = scores["selectivity"]
+    assert scores["value"]["pos"].min() > 0.95 and scores["control"]["entities", "mix"] > 0.95
+    assert abs(selectivity["pos", "mix"]) < 0.05 and selectivity["entities", "mix"] < -0.5
     for row in table.to_dict("records"):
-        counted = counts[counts_key(row["task"], row["variant"], row["view"], 2, 1)]
-        assert counted.shape == (1, 40, 3)
-        assert f1(counted[0].sum(axis=0)) == pytest.approx(row["value"])
-        assert row["without3"] == pytest.approx(f1(counted[0][block_of(40) != 2].sum(axis=0)))
+        [counted] = counts[counts_key(row["task"], row["variant"], row["view"], 2, 1)]
+        assert f1(counted.sum(axis=0)) == pytest.approx(row["value"])
+        assert row["without3"] == pytest.approx(f1(counted[block_of(40) != 2].sum(axis=0)))
         assert row["selectivity"] == pytest.approx(row["value"] - row["control"])
     assert counts[sentences_key("pos")].tolist() == [f"s{number}" for number in range(80, 120)]
 
 
 def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypatch):
     sentences = random_sentences(30)
-    made = make(tmp_path, sentences, dtype="float16")
-    some = [
+    world = make(tmp_path, sentences, dtype="float16")
+    several = [
         record(w, (["x", "y"] if i % 2 else [], (0, 1), (1, 3))) for i, w in enumerate(sentences)
     ]
     few = [record(w, ("new" if i == 25 else "old", (0, 2))) for i, w in enumerate(sentences)]
     edges = {
-        "spr": made.edges("spr", 2, split(some, 15, 20), multilabel=True),
-        "entities": made.edges("entities", 1, split(few, 15, 20)),
+        "spr": world.edges("spr", 2, split(several, 15, 20), multilabel=True),
+        "entities": world.edges("entities", 1, split(few, 15, 20)),
     }
-    sources = {(1, 1): made.source, (1, 2): made.source}
+    sources = dict.fromkeys([(1, 1), (1, 2)], world.source)
     vectors = np.random.default_rng(0).normal(size=(50, 12)).astype(np.float32)
     monkeypatch.setattr(edge, "word_vectors", lambda folder: vectors)
     short = ProbeSettings(width=4, max_steps=2, probe_seeds=2, max_train=10)
     variants = ("mix", "top", "lexical", "word_only")
-    table, counts = probe("base", sources, edges, made.sentences, short, made.kept, variants)
+    table, counts = probe("base", sources, edges, world.sentences, short, world.parts, variants)
     assert len(table) == 2 * 4 * 2 * (2 + 3)  # replicates, variants, seeds; views of both tasks
     assert set(table[table.task == "spr"]["view"]) == {"micro_all", "clean"}
     assert (table[["train", "n"]] == 10).all(axis=None)
@@ -81,36 +75,34 @@ def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypa
     )
     assert first.equals(second)
     assert counts[counts_key("spr", "word_only", "clean", 1, 2)].shape == (2, 10, 3)
-    told = "entities: 1 of 10 test targets have a label that no training target has"
-    assert told in capsys.readouterr().err
+    warning = "entities: 1 of 10 test targets have a label that no training target has"
+    assert warning in capsys.readouterr().err
 
 
 def test_each_seed_has_the_probe_of_its_pretrained_model_that_has_its_number(tmp_path):
     sentences = random_sentences(30)
-    made = make(tmp_path, sentences)
-    some = [record(w, ("ab"[i % 2], (0, 1))) for i, w in enumerate(sentences)]
-    edges = {"pos": made.edges("pos", 1, split(some, 15, 20))}
+    world = make(tmp_path, sentences)
+    records = [record(w, ("ab"[i % 2], (0, 1))) for i, w in enumerate(sentences)]
+    edges = {"pos": world.edges("pos", 1, split(records, 15, 20))}
     tuned = replace(SETTINGS, width=8, max_steps=20, parent_seeds=3)
 
     def trained(settings, *seeds):
-        sources = {(1, seed): made.source for seed in seeds}
-        table, counts = probe("made", sources, edges, made.sentences, settings, made.kept)
+        sources = {(1, seed): world.source for seed in seeds}
+        table, counts = probe("made", sources, edges, world.sentences, settings, world.parts)
         probes = table.groupby("seed")["probe_seed"].unique().map(sorted).to_dict()
         return probes, [counts[counts_key("pos", "mix", "micro_all", 1, seed)] for seed in seeds]
 
-    probes, own = trained(tuned, 1, 2, 4)
-    of_base, [every] = trained(replace(tuned, pretrained=True), 0)
-    assert (probes, of_base) == ({1: [1], 2: [2], 4: [1]}, {0: [1, 2, 3]})
-    assert (every[0] != every[1]).any() and np.array_equal(np.concatenate(own[:2]), every[:2])
+    probes, counts = trained(tuned, 1, 2, 4)
+    base_probes, [base_counts] = trained(replace(tuned, pretrained=True), 0)
+    assert (probes, base_probes) == ({1: [1], 2: [2], 4: [1]}, {0: [1, 2, 3]})
+    assert (base_counts[0] != base_counts[1]).any()
+    assert np.array_equal(np.concatenate(counts[:2]), base_counts[:2])
 
 
 def test_word_vectors_are_embeddings_without_position_and_segment(tmp_path):
-    config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8,
-                        layer_norm_eps=0.1)  # fmt: skip
-    model = BertModel(config).eval()
-    write_json(tmp_path / "config.json", config.to_dict())
-    save_weights(tmp_path / "model.safetensors", model.state_dict())
+    model = bert_with(TOKENIZER, layer_norm_eps=0.1)
+    save_model(tmp_path, model, TOKENIZER)
     model.embeddings.position_embeddings.weight.data.zero_()
     model.embeddings.token_type_embeddings.weight.data.zero_()
-    expected = model.embeddings(torch.arange(9)[None])[0].detach()
+    expected = model.embeddings(torch.arange(len(TOKENIZER))[:, None])[:, 0].detach()
     np.testing.assert_allclose(word_vectors(tmp_path), expected, atol=1e-6)

@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -25,45 +25,44 @@ def test_every_view_is_scikit_learns():
     gold = np.eye(6)[classes]
     clean = clean_labels("srl", labels)
     assert clean == [True, True, True, False, False, False]
-    found = counts_by_view(
-        torch.from_numpy(logits), torch.from_numpy(np.stack([gold, gold])), clean, True
-    )
-    values = f1(found.numpy().reshape(2, 50, 3, 3).sum(axis=1))
-    for ours, one in zip(values, logits, strict=True):
-        said = one > 0
+    golds = torch.from_numpy(np.stack([gold, gold]))
+    counts = counts_by_view(torch.from_numpy(logits), golds, clean, True)
+    values = f1(counts.numpy().reshape(2, 50, 3, 3).sum(axis=1))
+    for ours, scores in zip(values, logits, strict=True):
         micro = [
-            f1_score(gold[:, kept], said[:, kept], average="micro")
-            for kept in (slice(None), clean)
+            f1_score(gold[:, columns], scores[:, columns] > 0, average="micro")
+            for columns in (slice(None), clean)
         ]
-        assert ours == pytest.approx([*micro, accuracy_score(classes, one.argmax(1))], abs=1e-12)
+        expected = [*micro, accuracy_score(classes, scores.argmax(1))]
+        assert ours == pytest.approx(expected, abs=1e-12)
 
 
 def test_targets_with_several_labels_or_none():
     logits = torch.tensor([[[1.0, 2.0, -1.0], [-1.0, -1.0, -1.0]]])
     gold = torch.tensor([[[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]])
-    found = counts_by_view(logits, gold, clean_labels("spr", ["a", "b", "c"]), False)
-    assert found.tolist() == [[[1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]]]
-    assert f1(found[0, 1, :3]) == 0
+    counts = counts_by_view(logits, gold, clean_labels("spr", ["a", "b", "c"]), False)
+    assert counts.tolist() == [[[1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]]]
+    assert f1(counts[0, 1, :3]) == 0
 
 
-def test_what_clean_leaves_out():
+def test_labels_that_clean_leaves_out():
     assert clean_labels("relations", ["Other", "Cause-Effect(e1,e2)"]) == [False, True]
     assert clean_labels("coref", ["0", "1"]) == [False, True]
     assert clean_labels("pos", ["NN", "0"]) == [True, True]
 
 
 def test_bootstrap_is_the_distribution_over_all_resamples():
-    model, reference = np.random.default_rng(3).integers(0, 9, size=(2, 2, 5, 3))
+    pair = np.random.default_rng(3).integers(0, 9, size=(2, 2, 5, 3))
 
     def difference(drawn):
-        return np.subtract(
-            *(f1(side[:, list(drawn)].sum(axis=1)).mean() for side in (model, reference))
-        )
+        model, reference = f1(pair[:, :, list(drawn)].sum(axis=2)).mean(axis=1)
+        return model - reference
 
-    every = np.array([difference(drawn) for drawn in product(range(5), repeat=5)])
-    [found] = compare([(model, reference)], draws=40_000)
-    assert found.delta == pytest.approx(difference(range(5)), abs=1e-12)
-    assert found.p == pytest.approx(2 * min((every <= 0).mean(), (every >= 0).mean()), abs=0.01)
+    differences = np.array([difference(drawn) for drawn in product(range(5), repeat=5)])
+    [comparison] = compare([tuple(pair)], draws=40_000)
+    assert comparison.delta == pytest.approx(difference(range(5)), abs=1e-12)
+    p = 2 * min((differences <= 0).mean(), (differences >= 0).mean())
+    assert comparison.p == pytest.approx(p, abs=0.01)
 
 
 def test_bootstrap_of_equals_and_of_opposites():
@@ -76,85 +75,65 @@ def test_bootstrap_of_equals_and_of_opposites():
     assert 100 * ahead.p < 0.05
 
 
-def test_bootstrap_depends_neither_on_its_blocks_nor_on_what_is_compared_beside():
-    pairs = [
-        tuple(pair) for pair in np.random.default_rng(1).integers(0, 9, size=(3, 2, 2, 31, 3))
-    ]
-    whole = compare(pairs, draws=500, name="pos")
-    assert all(
-        compare(pairs, 500, "pos", drawn_at_once=size) == whole for size in (1, 31 * 7, 31 * 500)
-    )
-    assert [one for pair in pairs for one in compare([pair], 500, "pos")] == whole
+def test_bootstrap_depends_neither_on_chunks_nor_on_the_other_pairs():
+    pairs = [*map(tuple, np.random.default_rng(1).integers(0, 9, size=(3, 2, 2, 31, 3)))]
+    expected = compare(pairs, 500, "pos")
+    for size in (1, 31 * 7, 31 * 500):
+        assert compare(pairs, 500, "pos", drawn_at_once=size) == expected
+    assert [*chain(*(compare([pair], 500, "pos") for pair in pairs))] == expected
 
 
 KEY = "pos", "mix", "clean"
 
 
-def side(counted, *keys, ids=None):
+def side(counts, *runs, ids=None):
     """The counts of runs (init, seed), and the test sentences."""
-    [size] = {counts.shape[1] for counts in counted}
-    ids = np.arange(size).astype(str) if ids is None else ids
-    return {sentences_key("pos"): ids} | {
-        counts_key(*KEY, *key): own for key, own in zip(keys, counted, strict=True)
-    }
+    ids = np.arange(counts[0].shape[1]).astype(str) if ids is None else ids
+    keys = [counts_key(*KEY, *run) for run in runs]
+    return {sentences_key("pos"): ids} | dict(zip(keys, counts, strict=True))
 
 
 def test_a_difference_without_a_block_is_that_of_the_other_sentences():
-    both = np.random.default_rng(2).integers(1, 9, size=(2, 3, 53, 3))
+    counts = np.random.default_rng(2).integers(1, 9, size=(2, 3, 53, 3))
 
-    def table(kept):
-        return deltas(
-            "mnli",
-            "base",
-            *(side([one[:, kept]], (1, 1)) for one in both),
-            {(1, 1): (1, 1)},
-            draws=2,
-        ).iloc[0]
+    def row(sentences):
+        sides = [side([part[:, sentences]], (1, 1)) for part in counts]
+        return deltas("mnli", "base", *sides, {(1, 1): (1, 1)}, draws=2).iloc[0]
 
-    whole = table(np.ones(53, bool))
-    expected = [table(block_of(53) != block)["value"] for block in range(len(JACKKNIFE_COLUMNS))]
-    assert whole[JACKKNIFE_COLUMNS].to_numpy(float) == pytest.approx(expected, abs=1e-12)
+    expected = [row(block_of(53) != block)["value"] for block in range(len(JACKKNIFE_COLUMNS))]
+    values = row(np.ones(53, bool))[JACKKNIFE_COLUMNS].to_numpy(float)
+    assert values == pytest.approx(expected, abs=1e-12)
 
 
-def test_each_seed_is_compared_with_other_probes_of_the_pretrained_model():
-    """A seed that answers like one probe of the pretrained model has no difference to that one
-    alone."""
+def test_each_seed_is_compared_with_its_own_probes_of_the_pretrained_model():
+    """rows/test_statistics.py has other divisions of probes among seeds."""
     probes = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
-    scores = f1(probes.sum(axis=1))
-
-    def differences(seeds, reference, own=False):
-        model = side([probes[[seed - 1]] for seed in seeds], *((1, seed) for seed in seeds))
-        other = side(reference.values(), *((1, seed) for seed in reference))
-        pairs = {(1, seed): (1, seed if own else 0) for seed in seeds}
-        return deltas("mnli", "base", model, other, pairs, draws=2)["value"].tolist()
-
-    # Two seeds divide three probes; one alone is compared with all; with one probe, all share it.
-    for seeds, base, shares in (
-        ([1, 2, 3], probes, scores),
-        ([1, 2], probes, [scores[[0, 2]].mean(), scores[1]]),
-        ([1], probes, [scores.mean()]),
-        ([1, 2], probes[:1], scores[[0, 0]]),
-    ):
-        expected = scores[: len(seeds)] - shares
-        assert differences(seeds, {0: base}) == pytest.approx(expected, abs=1e-12)
-    # The reference's own runs share no probe.
-    found = differences([1, 2], {1: probes[:2], 2: probes[1:]}, own=True)
-    assert found == pytest.approx(scores[:2] - [scores[:2].mean(), scores[1:].mean()])
+    scores, runs = f1(probes.sum(axis=1)), [(1, 1), (1, 2)]
+    model, pretrained = side([probes[:1], probes[1:2]], *runs), side([probes], (1, 0))
+    table = deltas("mnli", "base", model, pretrained, dict.fromkeys(runs, (1, 0)), draws=2)
+    expected = scores[:2] - [scores[[0, 2]].mean(), scores[1]]
+    assert table["value"].to_numpy() == pytest.approx(expected, abs=1e-12)
+    # Runs of a fine-tuned reference share no probe.
+    tuned = side([probes[:2], probes[1:]], *runs)
+    table = deltas("mnli", "rte", model, tuned, dict(zip(runs, runs)), draws=2)
+    expected = scores[:2] - [scores[:2].mean(), scores[1:].mean()]
+    assert table["value"].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
-def test_deltas_compare_what_both_have_replicate_by_replicate():
+def test_deltas_compare_the_replicates_and_variants_of_both():
     counts = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
-    base = side([counts, counts[:, ::-1]], (1, 0), (2, 0)) | {
-        counts_key("pos", "lexical", "clean", 1, 0): counts
-    }
+    base = side([counts, counts[:, ::-1]], (1, 0), (2, 0))
+    base[counts_key("pos", "lexical", "clean", 1, 0)] = counts
     model, pairs = side([counts[:, ::-1]], (2, 1)), {(2, 1): (2, 0)}
     [row] = deltas("mnli", "base", model, base, pairs).to_dict("records")
     assert row == {
-        "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos", "variant": "mix",
-        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20, **dict.fromkeys(JACKKNIFE_COLUMNS, 0),
+        "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos",
+        "variant": "mix",
+        "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20,
+        **dict.fromkeys(JACKKNIFE_COLUMNS, 0),
     }  # fmt: skip
-    others = model | {sentences_key("pos"): np.arange(1, 21).astype(str)}
+    ids = {sentences_key("pos"): np.arange(1, 21).astype(str)}
     with pytest.raises(UserError, match="different test sentences of pos"):
-        deltas("mnli", "base", others, base, pairs)
+        deltas("mnli", "base", model | ids, base, pairs)
     with pytest.raises(UserError, match="share no task"):
-        deltas("mnli", "base", model, {sentences_key("pos"): others[sentences_key("pos")]}, pairs)
+        deltas("mnli", "base", model, ids, pairs)

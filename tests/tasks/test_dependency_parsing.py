@@ -1,4 +1,3 @@
-import logging
 from itertools import accumulate, chain
 from random import Random
 
@@ -26,24 +25,31 @@ TREEBANK = sidecar(train=60, dev=20, name="ewt", kind="treebank")
 
 
 def row(words, upos, heads, deprels):
-    found = {"id": "x", "words": words.split(), "upos": upos.split(), "heads": heads}
-    return found | {"xpos": found["upos"], "deprels": deprels.split()}
+    words, upos, deprels = words.split(), upos.split(), deprels.split()
+    return {
+        "id": "x",
+        "words": words,
+        "upos": upos,
+        "xpos": upos,
+        "heads": heads,
+        "deprels": deprels,
+    }
 
 
-def drawn(number):
+def random_rows(number):
     rng = Random(0)
-    found = [sentence(rng) for _ in range(number)]
     columns = ("words", "upos", "xpos", "heads", "deprels")
-    return [{"id": "x"} | {key: getattr(one, key) for key in columns} for one in found]
+    sentences = [sentence(rng) for _ in range(number)]
+    return [{"id": "x"} | {key: getattr(tree, key) for key in columns} for tree in sentences]
 
 
 def task_of(rows, **changes):
     return load_task(TASK | changes, TREEBANK, rows)
 
 
-ROWS = drawn(12)
+ROWS = random_rows(12)
 TASK_12 = task_of(ROWS)
-WORDS = sorted({word.lower() for each in ROWS for word in each["words"]})
+WORDS = sorted({word.lower() for tree in ROWS for word in tree["words"]})
 LETTERS = sorted({*"".join(WORDS)})
 TOKENIZER = tokenizer_with(dict.fromkeys([*LETTERS, *("##" + x for x in LETTERS), *WORDS[::2]]))
 
@@ -93,18 +99,19 @@ def test_majority_is_the_chain_and_label_that_attach_most_words_of_what_is_score
     majority = task.majority(train, dev)
     assert (majority["las_ud"], majority["las_full"], majority["uas"]) == (2 / 8, 1 / 8, 3 / 8)
     for label in task.labels:
-        for line in ([0, 1, 2, 3], [2, 3, 4, 0]):
-            said = Parse([(head, label) for head in line], [label] * 4, [1] * 4)
-            scores = task.score(dev, [said, said])
+        for heads in ([0, 1, 2, 3], [2, 3, 4, 0]):
+            parse = Parse([(head, label) for head in heads], [label] * 4, [1] * 4)
+            scores = task.score(dev, [parse, parse])
             assert failed({"metric": "las_ud", "scores": scores, "majority": majority})
 
 
 @pytest.mark.parametrize(
-    ("heads", "words"), [([2, 1, 0], "a cycle"), ([0, 0, 1], "2 roots"), ([4, 0, 1], "a head 4")]
+    ("heads", "problem"),
+    [([2, 1, 0], "a cycle"), ([0, 0, 1], "2 roots"), ([4, 0, 1], "a head 4")],
 )
-def test_rows_must_be_trees(heads, words):
+def test_rows_must_be_trees(heads, problem):
     bad = row("a b c", "X X X", heads, "root root root")
-    with pytest.raises(UserError, match=f"bank, split dev, x: .*{words}"):
+    with pytest.raises(UserError, match=f"bank, split dev, x: .*{problem}"):
         TASK_12.check({"train": ROWS, "dev": [bad]})
 
 
@@ -112,32 +119,32 @@ def test_labels_that_training_lacks_are_counted_and_wrong(bert, caplog):
     dev = [row("go now", "VERB ADV", [0, 1], "root never:seen")]
     TASK_12.check({"train": ROWS, "dev": dev})
     assert "1 of 2 words of split dev" in caplog.text and "(never:seen)" in caplog.text
-    found = TASK_12.score(dev, TASK_12.predict(TASK_12.model(bert, 1), dev, TOKENIZER))
-    assert found["las_full"] <= 0.5
+    parses = TASK_12.predict(TASK_12.model(bert, 1), dev, TOKENIZER)
+    assert TASK_12.score(dev, parses)["las_full"] <= 0.5
 
 
 def test_loss_is_that_of_the_formulas_sentence_by_sentence(bert):
     model = TASK_12.model(bert, seed=1).eval()
-    head, arcs, labels = model.head, [], []
+    head, arc_losses, label_losses = model.head, [], []
 
     def features(layer, states, bias=False):
         return F.pad(F.leaky_relu(layer(states), 0.1), (0, int(bias)), value=1)
 
-    for each in ROWS[:3]:
-        pieces = word_pieces(TOKENIZER, [each["words"]])[0]
+    for tree in ROWS[:3]:
+        pieces = word_pieces(TOKENIZER, [tree["words"]])[0]
         ids = [TOKENIZER.cls_token_id, *chain(*pieces), TOKENIZER.sep_token_id]
         first = [0, *accumulate(map(len, pieces[:-1]), initial=1)]
         states = bert(torch.tensor([ids])).last_hidden_state[0, first]
-        gold = torch.tensor(each["heads"])
+        heads = torch.tensor(tree["heads"])
         dependent = features(head.arc_dependent, states[1:], bias=True)
         scores = dependent @ head.arc_weight @ features(head.arc_head, states).T
-        arcs.append(F.cross_entropy(scores, gold, reduction="none"))
+        arc_losses.append(F.cross_entropy(scores, heads, reduction="none"))
         dependent = features(head.label_dependent, states[1:], bias=True)
-        above = features(head.label_head, states[gold], bias=True)
+        above = features(head.label_head, states[heads], bias=True)
         scores = torch.einsum("wi,lij,wj->wl", dependent, head.label_weight, above)
-        named = torch.tensor([TASK_12.labels.index(label) for label in each["deprels"]])
-        labels.append(F.cross_entropy(scores, named, reduction="none"))
-    expected = torch.cat(arcs).mean() + torch.cat(labels).mean()
+        labels = torch.tensor([TASK_12.labels.index(label) for label in tree["deprels"]])
+        label_losses.append(F.cross_entropy(scores, labels, reduction="none"))
+    expected = torch.cat(arc_losses).mean() + torch.cat(label_losses).mean()
     batch = TASK_12.collate(TASK_12.encode(ROWS[:3], TOKENIZER)[0], TOKENIZER.pad_token_id)
     torch.testing.assert_close(TASK_12.loss(model, batch), expected)
 
@@ -146,8 +153,8 @@ def test_a_parse_does_not_depend_on_its_batch(bert):
     model = TASK_12.model(bert, seed=1).train()
     together = TASK_12.predict(model, ROWS, TOKENIZER)
     assert model.training
-    assert together == [TASK_12.predict(model, [each], TOKENIZER)[0] for each in ROWS]
-    assert [len(parse.arcs) for parse in together] == [len(each["words"]) for each in ROWS]
+    assert together == [TASK_12.predict(model, [tree], TOKENIZER)[0] for tree in ROWS]
+    assert [len(parse.arcs) for parse in together] == [len(tree["words"]) for tree in ROWS]
 
 
 def test_dropout_takes_the_same_features_from_all_words_of_a_sentence(bert):
@@ -157,21 +164,20 @@ def test_dropout_takes_the_same_features_from_all_words_of_a_sentence(bert):
     assert (dropped[0, 0] != dropped[1, 0]).any()
 
 
-def test_what_is_too_long_is_cut_off_and_counted(bert, caplog):
-    pieces = word_pieces(TOKENIZER, [each["words"] for each in ROWS])
-    sizes = [sum(map(len, one)) + 2 for one in pieces]
+def test_sentences_that_are_too_long_are_cut_off_and_counted(bert, caplog):
+    pieces = word_pieces(TOKENIZER, [tree["words"] for tree in ROWS])
+    sizes = [len([*chain(*words)]) + 2 for words in pieces]
     longest = max(sizes)
     task = task_of(ROWS, max_length=longest - 1)
-    with caplog.at_level(logging.WARNING):
-        examples = task.training_examples(ROWS, TOKENIZER)
+    examples = task.training_examples(ROWS, TOKENIZER)
     assert [len(example) for example in examples] == [size for size in sizes if size < longest]
     assert f"{sizes.count(longest)} of 12 sentences" in caplog.text
 
-    # Only the last word, a full stop of one piece, does not fit: it is the others' root.
-    chained = ROWS[sizes.index(longest)]
-    words = len(chained["words"])
-    cut = [chained | {"heads": [*range(2, words + 1), 0]}]
-    [parse] = task.predict(task.model(bert, 1), cut, TOKENIZER)
+    # The last word, a full stop of one piece, does not fit: it is the root of the others.
+    tree = ROWS[sizes.index(longest)]
+    words = len(tree["words"])
+    tree = tree | {"heads": [*range(2, words + 1), 0]}
+    [parse] = task.predict(task.model(bert, 1), [tree], TOKENIZER)
     assert "bank: 1 words of 1 sentences lie beyond" in caplog.text
     assert parse.arcs.index(UNREAD) == words - 1
     assert parse.under_gold.index("_") == words - 2 and parse.under_gold[-1] == "_"
@@ -185,15 +191,13 @@ def test_twelve_sentences_are_learned_by_heart(bert, tmp_path):
     start, run, rows = tmp_path / "start", tmp_path / "run", {"train": ROWS, "dev": ROWS}
     save_model(start, bert, TOKENIZER)
     settings = TrainSettings(learning_rate=1e-3, batch_size=12, steps=60)
-    untrained = score_untrained(TASK, rows, TREEBANK, start, 1)
-    assert 0.5 > untrained["las_ud"] >= untrained["las_full"]
-    assert untrained["uas"] >= untrained["las_ud"]
+    assert score_untrained(TASK, rows, TREEBANK, start, 1)["las_ud"] < 0.5
     result = finetune(TASK, rows, TREEBANK, start, run, settings, 1)
     assert result["scores"]["las_full"] > 0.95 and result["metric"] == "las_ud"
     assert result["majority"]["las_ud"] < 0.5
     table = pd.read_csv(run / "predictions.tsv", sep="\t")
     assert list(table) == ["id", "gold", "prediction", "correct"] and table.correct.mean() > 0.95
 
-    renamed = [each | {"deprels": [f"{label}:z" for label in each["deprels"]]} for each in ROWS]
+    renamed = [tree | {"deprels": [f"{label}:z" for label in tree["deprels"]]} for tree in ROWS]
     with pytest.raises(UserError, match=r"has \d+ labels .*task dep needs .*:z"):
         starting_model(task_of(renamed), start, 2, head_from=run)

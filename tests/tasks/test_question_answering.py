@@ -17,11 +17,12 @@ from bertshift.tasks.question_answering import (
 
 WORDS = [*"abcdefghijklmnopqrstuvwxyz()-.猫和狗", "##s", "1895", "1943", "born"]
 TOKENIZER = tokenizer_with(WORDS)
+BORN = "born\u202f(1895-1943). xs"
 TASK = AnswerSpans("squad", "squad", max_length=10, doc_stride=2, max_query_length=2)
 
 
 def question(context, answer=None, text="a b c"):
-    answers = [] if answer is None else [{"text": answer, "start": context.find(answer)}]
+    answers = [{"text": answer, "start": context.find(answer)}] if answer else []
     row = {"id": "q", "question": text, "context": context}
     return row | {"answers": answers, "impossible": answer is None}
 
@@ -36,8 +37,8 @@ def test_each_piece_is_owned_once_and_ties_go_to_the_earlier_window():
 
 def test_training_windows_point_to_the_answer_or_to_cls():
     examples = TASK.training_examples([question("d e f g h i j", "f g")], TOKENIZER)
-    read = [TOKENIZER.decode(example.input_ids) for example in examples]
-    assert read == ["[CLS] a b [SEP] d e f g h [SEP]", "[CLS] a b [SEP] f g h i j [SEP]"]
+    windows = [TOKENIZER.decode(example.input_ids) for example in examples]
+    assert windows == ["[CLS] a b [SEP] d e f g h [SEP]", "[CLS] a b [SEP] f g h i j [SEP]"]
     assert examples[0].token_type_ids == [0] * 4 + [1] * 6
     assert [example.target for example in examples] == [(6, 7), (4, 5)]
     examples = TASK.training_examples([question("d e f g h i j", "d"), question("d e")], TOKENIZER)
@@ -47,14 +48,13 @@ def test_training_windows_point_to_the_answer_or_to_cls():
 @pytest.mark.parametrize(
     ("context", "answer", "start", "pieces"),
     [
-        ("born\u202f(1895-1943). xs", "1895", 6, (2, 2)),
-        ("born\u202f(1895-1943). xs", "1943", 11, (4, 4)),
-        ("born\u202f(1895-1943). xs", "born (1895", 0, (0, 2)),  # any white space is a space
-        ("born\u202f(1895-1943). xs", "895", 7, (2, 2)),  # part of a piece: the whole piece
-        ("born\u202f(1895-1943). xs", " (", 4, (1, 1)),
-        ("born\u202f(1895-1943). xs", " ", 4, None),
-        ("born\u202f(1895-1943). xs", "1895", 0, None),
-        ("born\u202f(1895-1943). xs", "xs", 30, None),
+        (BORN, "1943", 11, (4, 4)),
+        (BORN, "born (1895", 0, (0, 2)),  # any white space is a space
+        (BORN, "895", 7, (2, 2)),  # part of a piece: the whole piece
+        (BORN, " (", 4, (1, 1)),
+        (BORN, " ", 4, None),
+        (BORN, "1895", 0, None),
+        (BORN, "xs", 30, None),
         ("a b-c-b d", "b", 6, (5, 5)),  # the first of its word is another
         ("猫和狗和猫", "猫", 4, (4, 4)),
         ("猫和狗和猫", "狗和", 2, (2, 3)),
@@ -62,13 +62,12 @@ def test_training_windows_point_to_the_answer_or_to_cls():
 )
 def test_answers_are_the_pieces_at_their_characters(context, answer, start, pieces):
     [passage] = read_passages([context], TOKENIZER)
-    found = answer_pieces(passage, {"text": answer, "start": start})
-    assert found == pieces
+    assert answer_pieces(passage, {"text": answer, "start": start}) == pieces
     if answer == "895":
-        assert passage.cut(*found) == "1895"
+        assert passage.cut(*pieces) == "1895"
 
 
-def test_answers_that_are_not_there_are_left_out_and_counted(caplog):
+def test_answers_that_are_not_found_are_left_out_and_counted(caplog):
     lost = question("d e f", "z")
     lost["answers"][0]["start"] = 2
     assert len(TASK.training_examples([question("d e f", "e"), lost], TOKENIZER)) == 1
@@ -98,8 +97,8 @@ def test_answers_that_are_not_there_are_left_out_and_counted(caplog):
 def test_decoding_obeys_every_rule(scores, text, limits):
     windows, passages = TASK.windows([question("D e f g h i j", "f")], TOKENIZER)
     logits = np.full((2, 10, 2), -9.0)
-    for place, value in scores.items():
-        logits[place] = value
+    for position, score in scores.items():
+        logits[position] = score
     task = AnswerSpans("squad", "squad", **{"max_answer_length": 30, "n_best": 20} | limits)
     [answer] = task.decode(windows, passages, list(logits))
     assert answer.text == text and (text != "D" or answer == Answer("D", -18.0))
@@ -107,13 +106,13 @@ def test_decoding_obeys_every_rule(scores, text, limits):
 
 def test_impossible_questions_are_scored_at_zero_and_at_the_best_threshold():
     rows = [question("d e f", "e"), question("d e f", "d e"), question("d e f"), question("d e f")]
-    said = [Answer("e", 1.0), Answer("d f", -2.0), Answer("d", 3.0), Answer("f", -3.0)]
-    found = TASK.score(rows, said)
-    assert found["exact_match"] == 0.25 and found["f1"] == pytest.approx(1.5 / 4)
-    assert found["has_answer_f1"] == 0.25 and found["no_answer_f1"] == 0.5
-    assert found["best_f1"] == pytest.approx(2.5 / 4) and found["best_f1_threshold"] == 1.0
-    assert TASK.columns(rows, said)["prediction"] == ["", "d f", "", "f"]
-    # Where all questions have answers, one is always said.
+    answers = [Answer("e", 1.0), Answer("d f", -2.0), Answer("d", 3.0), Answer("f", -3.0)]
+    scores = TASK.score(rows, answers)
+    assert scores["exact_match"] == 0.25 and scores["f1"] == pytest.approx(1.5 / 4)
+    assert scores["has_answer_f1"] == 0.25 and scores["no_answer_f1"] == 0.5
+    assert scores["best_f1"] == pytest.approx(2.5 / 4) and scores["best_f1_threshold"] == 1.0
+    assert TASK.columns(rows, answers)["prediction"] == ["", "d f", "", "f"]
+    # Where all questions have answers, the empty answer is never given.
     assert TASK.score(rows[:1], [Answer("e", 100.0)]) == {"exact_match": 1.0, "f1": 1.0}
 
 
@@ -137,10 +136,10 @@ def test_majority_is_the_answer_that_is_right_for_most_of_what_is_scored():
         assert TASK.majority(trained, scored) == expected
 
 
-def test_loss_is_the_mean_of_both_ends_whatever_padding_stands_beside():
+def test_loss_is_the_mean_of_both_ends_with_and_without_padding():
     model = SpanClassifier(bert_with(TOKENIZER)).eval()
     batch = [Encoded([2, *range(5, 5 + n), 3], [0] * (n + 2), (1, 2)) for n in (2, 9)]
-    alone = [model(input_ids=torch.tensor([one.input_ids]))[0] for one in batch]
+    alone = [model(input_ids=torch.tensor([example.input_ids]))[0] for example in batch]
     expected = sum(F.cross_entropy(logits.T, torch.tensor([1, 2])) for logits in alone) / 2
     torch.testing.assert_close(TASK.loss(model, TASK.collate(batch, 0)), expected)
 

@@ -30,29 +30,29 @@ TASK_ABC = task_of(row("a b c"))
 
 
 @torch.inference_mode()
-def test_a_word_is_tagged_by_its_first_piece_whatever_stands_beside_it_in_the_batch():
+def test_a_word_is_tagged_by_its_first_piece_whatever_else_is_in_the_batch():
     rows = [row("ab b cda"), row("a"), row("bb a a a", "VERB X NOUN NOUN")]
     task, bert = TASK_ABC, bert_with(TOKENIZER)
     model, alone = task.model(bert, 1).eval(), []
-    for each in rows:
-        pieces = TOKENIZER(each["words"], add_special_tokens=False)["input_ids"]
-        first = np.cumsum([1, *map(len, each["words"])])[:-1]
+    for sentence in rows:
+        pieces = TOKENIZER(sentence["words"], add_special_tokens=False)["input_ids"]
+        first = np.cumsum([1, *map(len, sentence["words"])])[:-1]
         states = bert(torch.tensor([[2, *chain(*pieces), 3]])).last_hidden_state[0, first]
         alone.append(model.head(states))
-    said = [[task.labels[i] for i in logits.argmax(-1)] for logits in alone]
-    assert task.predict(model, rows, TOKENIZER) == said
+    tags = [[task.labels[i] for i in logits.argmax(-1)] for logits in alone]
+    assert task.predict(model, rows, TOKENIZER) == tags
     batch = task.collate(task.encode(rows, TOKENIZER), TOKENIZER.pad_token_id)
     number = {tag: i for i, tag in enumerate(task.labels)} | {"X": NONE}
-    gold = torch.tensor([number[tag] for each in rows for tag in each["upos"]])
+    gold = torch.tensor([number[tag] for sentence in rows for tag in sentence["upos"]])
     expected = F.cross_entropy(torch.cat(alone), gold)
     torch.testing.assert_close(task.loss(model, batch), expected, rtol=1e-5, atol=0)
 
 
-def test_words_beyond_the_window_are_wrong_and_told(caplog):
+def test_words_beyond_the_window_are_wrong_and_counted(caplog):
     task, long = TASK_ABC, row("aaaa bbbb cccc a")  # 13 pieces; the window of 12 holds 10 of them
-    assert [len(e.target) for e in task.encode([long], TOKENIZER)] == [2]
-    said = task.predict(task.model(bert_with(TOKENIZER), 1), [long], TOKENIZER)
-    assert said[0][2:] == [UNREAD, UNREAD] and "2 words lie beyond 12 pieces" in caplog.text
+    assert [len(example.target) for example in task.encode([long], TOKENIZER)] == [2]
+    [tags] = task.predict(task.model(bert_with(TOKENIZER), 1), [long], TOKENIZER)
+    assert tags[2:] == [UNREAD, UNREAD] and "2 words lie beyond 12 pieces" in caplog.text
     assert task.score([long], [[*long["upos"][:2], UNREAD, UNREAD]]) == {"accuracy": 0.5}
 
 
@@ -62,9 +62,8 @@ def test_majority_is_that_of_what_is_scored():
     majority = task.majority(train, dev)
     assert majority == {"accuracy": 2 / 3}  # VERB, which is not the most frequent of train
     for tag in task.labels:
-        said = task.score(dev, [[tag] * len(each["words"]) for each in dev])
-        assert failed({"metric": "accuracy", "scores": said, "majority": majority})
-    assert task.majority(train, [row("b c"), row("c b")]) == {"accuracy": 1 / 2}
+        scores = task.score(dev, [[tag] * len(sentence["words"]) for sentence in dev])
+        assert failed({"metric": "accuracy", "scores": scores, "majority": majority})
 
 
 def test_errors_say_what_to_write(caplog):

@@ -36,21 +36,21 @@ def test_pairs_are_joined_with_segments_and_cut_from_the_longer_on_ties_from_the
 
 
 @pytest.mark.parametrize(
-    ("settings", "rows", "words"),
+    ("settings", "labels", "problem"),
     [
-        (NLI, [row("yes"), row("yes")], "split train: all 2 examples have the label 'yes'"),
-        (NLI, [row("yes"), row("perhaps")], "split train: label 'perhaps'"),
-        (STS, [row(1.0), row(float("nan"))], "nan .*not a number"),
+        (NLI, ["yes", "yes"], "split train: all 2 examples have the label 'yes'"),
+        (NLI, ["yes", "perhaps"], "split train: label 'perhaps'"),
+        (STS, [1.0, float("nan")], "nan .*not a number"),
     ],
 )
-def test_rows_that_cannot_be_learned_from_are_refused(settings, rows, words):
+def test_rows_that_cannot_be_learned_from_are_refused(settings, labels, problem):
     task = load_task(settings, LABELS if settings is NLI else {"labels": None})
-    with pytest.raises(UserError, match=words):
-        task.check({"train": rows, "dev": []})
+    with pytest.raises(UserError, match=problem):
+        task.check({"train": [*map(row, labels)], "dev": []})
 
 
 @pytest.mark.parametrize(
-    ("changes", "labels", "words"),
+    ("changes", "labels", "problem"),
     [
         ({"metrics": ["pearson"]}, ["no", "yes"], "metrics: 'pearson'"),
         ({"metrics": ["f1"]}, ["x", "y", "z"], "f1 needs two labels"),
@@ -58,21 +58,19 @@ def test_rows_that_cannot_be_learned_from_are_refused(settings, rows, words):
         ({"kind": "parsing"}, ["no", "yes"], "kind: 'parsing'"),
     ],
 )
-def test_metrics_must_suit_the_task(changes, labels, words):
-    with pytest.raises(UserError, match=words):
+def test_metrics_must_suit_the_task(changes, labels, problem):
+    with pytest.raises(UserError, match=problem):
         load_task(NLI | changes, {"labels": labels})
 
 
 def test_majority_is_that_of_what_is_scored():
-    task, train = load_task(NLI, LABELS), [row("no"), row("yes"), row("yes")]
-    assert task.majority(train, [row("no"), row("no"), row("yes")]) == {"accuracy": 2 / 3}
+    train, dev = ([*map(row, labels)] for labels in (["no", "yes", "yes"], ["no", "no", "yes"]))
+    assert load_task(NLI, LABELS).majority(train, dev) == {"accuracy": 2 / 3}
     numbers = [row(1.0), row(2.0), row(4.0)]
     assert load_task(STS, {}).majority(numbers, numbers) == {"pearson": 0, "spearman": 0}
 
 
-@pytest.mark.parametrize(
-    "metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["macro_f1"], ["accuracy"]]
-)
+@pytest.mark.parametrize("metrics", [["f1", "accuracy"], ["mcc", "accuracy"], ["macro_f1"]])
 @pytest.mark.parametrize("no", [32, 63])
 def test_a_run_with_one_answer_has_failed_whichever_it_is(metrics, no):
     task = load_task(NLI | {"metrics": metrics}, LABELS)
@@ -84,22 +82,21 @@ def test_a_run_with_one_answer_has_failed_whichever_it_is(metrics, no):
 
 
 @pytest.mark.parametrize(
-    ("settings", "labels"), [(NLI, ["no", "yes", "yes"]), (STS, [0.0, 1.5, 5.0])]
+    ("settings", "labels", "gold", "loss"),
+    [
+        (NLI, ["no", "yes", "yes"], [0, 1, 1], F.cross_entropy),
+        (STS, [0.0, 1.5, 5.0], [[0.0], [1.5], [5.0]], F.mse_loss),
+    ],
 )
-def test_loss_is_that_of_the_logits(settings, labels):
+def test_loss_is_that_of_the_logits(settings, labels, gold, loss):
     task = load_task(settings, LABELS)
     rows = [row(label, text) for label, text in zip(labels, ["a b", "d d d e", "h"], strict=True)]
     model = task.model(bert_with(TOKENIZER, layers=2), seed=1).eval()
     assert model.head.bias.abs().max() == 0 and model.head.weight.abs().max() <= 0.04
     examples = task.training_examples(rows, TOKENIZER)
-    logits = torch.stack(predict_logits(model, examples, 0))
-    gold = torch.tensor(
-        [LABELS["labels"].index(label) if settings is NLI else label for label in labels]
-    )
-    loss = F.cross_entropy(logits, gold) if settings is NLI else F.mse_loss(logits.flatten(), gold)
-    torch.testing.assert_close(
-        task.loss(model, task.collate(examples, TOKENIZER.pad_token_id)), loss
-    )
+    expected = loss(torch.stack(predict_logits(model, examples, 0)), torch.tensor(gold))
+    batch = task.collate(examples, TOKENIZER.pad_token_id)
+    torch.testing.assert_close(task.loss(model, batch), expected)
     assert task.columns(rows, task.predict(model, rows, TOKENIZER))["gold"] == labels
 
 

@@ -21,18 +21,21 @@ from bertshift.training.settings import TrainSettings
 KINDS = ("roberta", "albert", "deberta-v2", "modernbert", "gpt2", "nomic_bert")
 
 
-def made(i):
-    """A row that has what any task reads."""
-    words, other = (TEXTS[n % len(TEXTS)].split()[: 5 + i] for n in (i, i + 1))
+def row_for_any_task(i):
+    words = TEXTS[i % len(TEXTS)].split()[: 5 + i]
     text = " ".join(words)
-    row = {"id": str(i), "text_a": text, "text_b": " ".join(other), "label": i / 4}
-    row |= {"words": words, "upos": ["XY"[len(word) % 2] for word in words], "xpos": words}
-    row |= {"heads": [*range(len(words))], "deprels": ["root", *["obj"] * (len(words) - 1)]}
     answer = {"text": words[2], "start": text.index(f" {words[2]}") + 1}
-    return row | {"question": text, "context": text, "impossible": False, "answers": [answer]}
+    return {
+        "id": str(i), "text_a": text, "text_b": " ".join(words[::-1]), "label": i / 4,
+        "words": words,
+        "upos": ["XY"[len(word) % 2] for word in words], "xpos": words,
+        "heads": [*range(len(words))],
+        "deprels": ["root", *["obj"] * (len(words) - 1)], "question": text, "context": text,
+        "impossible": False, "answers": [answer],
+    }  # fmt: skip
 
 
-ROWS = [made(i) for i in range(8)]
+ROWS = [row_for_any_task(i) for i in range(8)]
 CLASSES = [row | {"label": ["no", "yes"][i % 2]} for i, row in enumerate(ROWS)]
 METRIC = {"classification": "accuracy", "regression": "pearson", "spans": "f1"}
 METRIC |= {"tags": "accuracy", "dependencies": "las_ud"}
@@ -52,17 +55,17 @@ CASES += [("deberta-v2", task) for task in [*METRIC][1:]]
 def test_every_part_of_a_model_learns_from_every_task(kind, task, tmp_path):
     start, run = tmp_path / "start", tmp_path / "run"
     save_model(start, model_of(kind), tokenizer_of(kind))
-    bank = {"kind": "treebank"} if task in ("tags", "dependencies") else {}
+    treebank = {"kind": "treebank"} if task in ("tags", "dependencies") else {}
     data = dict.fromkeys(("train", "dev"), CLASSES if task == "classification" else ROWS)
     settings = TrainSettings(learning_rate=1e-3, batch_size=4, steps=3)
-    beside = sidecar(train=8, dev=8) | bank
-    scores = finetune(settings_of(task), data, beside, start, run, settings, 1)
+    described = sidecar(train=8, dev=8, **treebank)
+    scores = finetune(settings_of(task), data, described, start, run, settings, 1)
     assert np.isfinite(scores["loss"]) and METRIC[task] in scores["scores"]
     encoder, before = load_task_model(run).encoder, load_file(start / "model.safetensors")
-    after = encoder.state_dict()
-    moved = {name for name in after if not torch.equal(before[name], after[name])}
+    after, group = encoder.state_dict(), family_of(encoder).group
+    moved = {group(name) for name in after if not torch.equal(before[name], after[name])}
     layers = map(str, range(1, 1 + len({*layers_of(encoder)})))
-    assert {"embeddings", *layers} <= {family_of(encoder).group(name) for name in moved}
+    assert {"embeddings", *layers} <= moved
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,13 +74,14 @@ def test_all_ablations_predict_what_changed_models_predict(kind):
     tokenizer = tokenizer_of(kind)
     task = load_task(settings_of("regression"), sidecar(train=8, dev=8), ROWS)
     model = task.model(model_of(kind), seed=1).eval()
-    found = under_every_ablation(task, model, ROWS, tokenizer)
+    predictions = under_every_ablation(task, model, ROWS, tokenizer)
     with averaging(model.encoder) as means:
         plain = task.predict(model, ROWS, tokenizer)
-    np.testing.assert_allclose(found[NOTHING], plain, rtol=1e-4, atol=1e-5)
-    for one in every_ablation(model.encoder):
-        if one.layer in (2, LAYERS) and one.head in (0, 3):
-            with disabled(model.encoder, one, means):
+    np.testing.assert_allclose(predictions[NOTHING], plain, rtol=1e-4, atol=1e-5)
+    for ablation in every_ablation(model.encoder):
+        if ablation.layer in (2, LAYERS) and ablation.head in (0, 3):
+            with disabled(model.encoder, ablation, means):
                 expected = task.predict(model, ROWS, tokenizer)
             effect = np.abs(expected - plain).max()
-            assert effect > 1e-5 and np.abs(found[one] - expected).max() < 0.01 * effect
+            assert effect > 1e-5
+            assert np.abs(predictions[ablation] - expected).max() < 0.01 * effect

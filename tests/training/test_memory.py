@@ -1,4 +1,4 @@
-"""Out of memory: what is made up here is only that a forward pass of too much raises."""
+"""Out of memory: only the error of a forward pass of too many tokens is simulated."""
 
 from contextlib import contextmanager
 
@@ -14,56 +14,50 @@ from bertshift.running.memory import how_many_fit
 from bertshift.training import loop
 from bertshift.training.settings import TrainSettings
 
-torch.set_num_threads(1)
-
 
 @contextmanager
-def memory_for(most, module=BertModel):
-    """Give `module` memory for `most` tokens of a batch, padding included."""
-    forward = module.forward
+def memory_for(tokens):
+    """Give BERT memory for this number of tokens of a batch, padding included."""
+    forward = BertModel.forward
 
     def limited(self, input_ids, *arguments, **options):
-        if input_ids.numel() > most:
+        if input_ids.numel() > tokens:
             raise torch.cuda.OutOfMemoryError
         return forward(self, input_ids, *arguments, **options)
 
-    module.forward = limited
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BertModel, "forward", limited)
         yield
-    finally:
-        module.forward = forward
 
 
 @pytest.mark.parametrize("kind", [*TASKS, "pretraining"])
-def test_parts_add_up_to_the_batch(kind, size=3):
+def test_parts_add_up_to_the_batch(kind):
     model, collate, loss, examples = case(kind)
     weights = [weight for weight in model.double().parameters() if weight.requires_grad]
-    whole = collate(examples)
-    cut = [collate(examples[i : i + size]) for i in range(0, len(examples), size)]
-    expected, found = loss(model, whole), sum(loss(model, part, whole) for part in cut)
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
-    gradients = [torch.autograd.grad(one, weights, allow_unused=True) for one in (expected, found)]
+    batch = collate(examples)
+    parts = [collate(examples[i : i + 3]) for i in range(0, len(examples), 3)]
+    losses = loss(model, batch), sum(loss(model, part, batch) for part in parts)
+    torch.testing.assert_close(*losses, rtol=1e-6, atol=1e-6)
+    gradients = [torch.autograd.grad(value, weights, allow_unused=True) for value in losses]
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
 
 
-def trained(folder, most, kind="tags", loss=None, **changes):
-    model, collate, own_loss, examples = case(kind)
-    settings = {"learning_rate": 1e-3, "batch_size": 4, "epochs": 3, "norms_every": 1} | changes
-    with memory_for(most):
-        loop.train(
-            model, examples, collate, loss or own_loss, TrainSettings(**settings), 1, folder
-        )
-    return {name: weight.clone() for name, weight in model.state_dict().items()}
+def train(folder, tokens):
+    model, collate, loss, examples = case("tags")
+    settings = TrainSettings(learning_rate=1e-3, batch_size=4, epochs=3)
+
+    def without_dropout(model, *batches):
+        return loss(model.eval(), *batches)
+
+    with memory_for(tokens):
+        loop.train(model, examples, collate, without_dropout, settings, 1, folder)
 
 
 def test_a_batch_that_does_not_fit_is_learnt_from_in_parts_as_if_it_were_whole(tmp_path, capsys):
-    def calm(model, *batches):
-        return case("tags")[2](model.eval(), *batches)
-
     losses = {}
-    for most in (1000, 40, 14):
-        trained(tmp_path / str(most), most, loss=calm)
-        losses[most] = np.loadtxt(tmp_path / str(most) / "steps.tsv", skiprows=1)
+    for tokens in (1000, 40, 14):
+        train(tmp_path / str(tokens), tokens)
+        losses[tokens] = np.loadtxt(tmp_path / str(tokens) / "steps.tsv", skiprows=1)
     assert "out of memory at batches of 3: going on with 2 x 2" in capsys.readouterr().err
     np.testing.assert_allclose(losses[40], losses[1000], rtol=1e-5)
     np.testing.assert_allclose(losses[14], losses[1000], rtol=1e-5)
@@ -71,7 +65,7 @@ def test_a_batch_that_does_not_fit_is_learnt_from_in_parts_as_if_it_were_whole(t
 
 def test_one_example_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path):
     with pytest.raises(UserError, match="one example of .*stuck.* write a smaller max_length"):
-        trained(tmp_path / "stuck", 8)
+        train(tmp_path / "stuck", 8)
     task, rows = TASKS["classification"]
     with memory_for(4), pytest.raises(UserError, match="one input is more than .* max_length"):
         task.predict(model_of(task), rows, TOKENIZER)
@@ -83,16 +77,16 @@ def test_predictions_stay_the_same(kind, capsys):
     model = model_of(task)
     expected = task.predict(model, rows, TOKENIZER)
     with memory_for(100 if len(rows) > 7 else 40):
-        found = task.predict(model, rows, TOKENIZER)
+        predictions = task.predict(model, rows, TOKENIZER)
     assert "out of memory at batches of" in capsys.readouterr().err
     if isinstance(expected, np.ndarray):
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        np.testing.assert_allclose(predictions, expected, atol=1e-5)
     else:
-        assert [answer[0] for answer in found] == [answer[0] for answer in expected]
+        assert [answer[0] for answer in predictions] == [answer[0] for answer in expected]
 
 
 @pytest.mark.parametrize(
-    ("free", "each", "expected"),
+    ("free", "needed", "expected"),
     [
         (0, 3, 1),  # no GPU
         (3, 3, 1),  # too small for one: it goes on in parts
@@ -102,5 +96,5 @@ def test_predictions_stay_the_same(kind, capsys):
         (80, 17, 4),
     ],
 )
-def test_as_many_runs_go_side_by_side_as_memory_holds(free, each, expected):
-    assert how_many_fit(free * 1e9, each * 1e9, most=8) == expected
+def test_as_many_runs_go_side_by_side_as_memory_holds(free, needed, expected):
+    assert how_many_fit(free * 1e9, needed * 1e9, most=8) == expected

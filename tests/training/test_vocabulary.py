@@ -17,13 +17,13 @@ TEXTS = [
 ] * 3
 
 
-def test_vocabulary_loads_offline_and_splits_as_bert(tmp_path):
+def test_a_wordpiece_vocabulary_loads_offline_and_splits_as_bert(tmp_path):
     train_wordpiece(TEXTS, 120, True, tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    numbers = tokenizer.get_vocab()
-    pieces = sorted(numbers, key=numbers.get)
+    vocabulary = tokenizer.get_vocab()
+    pieces = sorted(vocabulary, key=vocabulary.get)
     assert pieces[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] and len(pieces) <= 120
-    assert sorted(numbers.values()) == [*range(len(pieces))]
+    assert sorted(vocabulary.values()) == [*range(len(pieces))]
     encoded = tokenizer("Cat sat", "ÇA!")
     assert tokenizer.decode(encoded.input_ids) == "[CLS] cat sat [SEP] ca! [SEP]"
     assert encoded.token_type_ids == [0, 0, 0, 0, 1, 1, 1]
@@ -39,7 +39,7 @@ def test_vocabulary_loads_offline_and_splits_as_bert(tmp_path):
         ("gpt2", (((), ()), ((), (), ())), " ".join(["<|endoftext|>"] * 4)),
     ],
 )
-def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(
+def test_a_byte_level_vocabulary_loads_offline_and_joins_as_its_family(
     tmp_path, special, joined, names
 ):
     lowercase = special == "roberta"
@@ -52,28 +52,32 @@ def test_byte_level_vocabulary_loads_offline_and_joins_as_its_family(
         assert tokenizer.decode(ids) == (text.lower() if lowercase else text)
         assert layout.special.isdisjoint(ids)
     assert theirs("the cat")["input_ids"] == tokenizer("the cat")["input_ids"]
-    found = [getattr(tokenizer, f"{name}_token") for name in ("bos", "pad", "eos", "unk")]
-    assert " ".join(found) == names
+    tokens = [getattr(tokenizer, f"{name}_token") for name in ("bos", "pad", "eos", "unk")]
+    assert " ".join(tokens) == names
 
 
-def made(folder):
+def train_both(folder):
     train_wordpiece(TEXTS, 120, True, folder / "wordpiece")
     train_byte_bpe(TEXTS, 290, True, "roberta", folder / "bytes")
 
 
 def test_same_bytes_in_another_process(tmp_path):
-    made(tmp_path / "here")
-    here = [str(Path(__file__).parent), *sys.path]
-    code = "import sys; sys.path[:0] = sys.argv[1:]; from test_vocabulary import *; made(Path('there'))"
-    subprocess.run([sys.executable, "-c", code, *here], check=True, cwd=tmp_path)
-    for kind in ("wordpiece", "bytes"):
-        for name in ("tokenizer.json", "tokenizer_config.json"):
-            first, second = (tmp_path / place / kind / name for place in ("here", "there"))
-            assert first.read_bytes() == second.read_bytes()
+    train_both(tmp_path / "here")
+    path = [str(Path(__file__).parent), *sys.path]
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:];"
+        " from test_vocabulary import *; train_both(Path('there'))"
+    )
+    subprocess.run([sys.executable, "-c", code, *path], check=True, cwd=tmp_path)
+    files = [*(tmp_path / "here").glob("*/*.json")]
+    assert len(files) == 4
+    for file in files:
+        there = tmp_path / "there" / file.parent.name / file.name
+        assert file.read_bytes() == there.read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("train", "texts", "size", "words"),
+    ("train", "texts", "size", "problem"),
     [
         (train_wordpiece, [" ", ""], 100, "no words"),
         (train_wordpiece, TEXTS, 40, "at least 64"),
@@ -81,7 +85,7 @@ def test_same_bytes_in_another_process(tmp_path):
         (train_byte_bpe, TEXTS, 260, "at least 261"),
     ],
 )
-def test_impossible_vocabularies_are_refused(tmp_path, train, texts, size, words):
+def test_impossible_vocabularies_are_refused(tmp_path, train, texts, size, problem):
     special = ["roberta"] if train is train_byte_bpe else []
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=problem):
         train(texts, size, True, *special, tmp_path)

@@ -29,28 +29,28 @@ def root(tmp_path):
         "dev": [target("B", (0, 1))],
         "test": [target("C", (1, 2))],
     }
-    for split, found in targets.items():
-        records = [{"text": "Ann Lee", "targets": found}, {"text": "none", "targets": []}]
+    for split, labelled in targets.items():
+        records = [{"text": "Ann Lee", "targets": labelled}, {"text": "none", "targets": []}]
         write_jsonl(tmp_path / f"root/{split}.jsonl", records)
     return tmp_path / "root"
 
 
 def test_records_and_sidecar(root, tmp_path):
     expected = {"labels": 3, "train": {"targets": 2}, "dev": {"sentences": 5}}
-    prepare_edges(
-        "mine", SPEC | {"expected": expected, "remark": "invented"}, root, tmp_path / "mine"
-    )
-    assert [each["words"] for each in read_edges(tmp_path / "mine", "train")] == [["Ann", "Lee"]]
-    sidecar = read_edge_sidecar(tmp_path / "mine")
+    folder, spec = tmp_path / "mine", SPEC | {"expected": expected, "remark": "invented"}
+    prepare_edges("mine", spec, root, folder)
+    assert [record["words"] for record in read_edges(folder, "train")] == [["Ann", "Lee"]]
+    sidecar = read_edge_sidecar(folder)
     assert len(sidecar.pop("source_sha256")["train.jsonl"]) == 64
+    counts = {"sentences": 2, "records": 1, "targets": 1}
     assert sidecar == {
         "name": "mine", "task": "entities", "format": "jiant", "licence": "none",
-        "origin": "mirror", "source": "mirror:train.jsonl,dev.jsonl,test.jsonl", "spans": 1, "multilabel": False,
+        "origin": "mirror", "source": "mirror:train.jsonl,dev.jsonl,test.jsonl", "spans": 1,
+        "multilabel": False,
         "labels": ["A", "B", "C"], "expected": expected,
-        "counts": {"train": {"sentences": 2, "records": 1, "targets": 2}, "dev": {"sentences": 2, "records": 1, "targets": 1},
-                   "test": {"sentences": 2, "records": 1, "targets": 1}},
+        "counts": {"train": counts | {"targets": 2}, "dev": counts, "test": counts},
         "remarks": ["invented", "dev: 2 sentences, 5 expected"],
-        "irregular": {split: {"records without targets": 1} for split in ("train", "dev", "test")},
+        "irregular": {split: {"records without targets": 1} for split in SPEC["files"]},
     }  # fmt: skip
 
 

@@ -26,10 +26,9 @@ def test_uner_agrees_with_its_statistics(mirror):
     files = {
         split: mirror / f"UNER_English-EWT/en_ewt-ud-{split}.iob2" for split in ("dev", "test")
     }
-    for split, found in uner.read("entities", files).items():
-        labels = Counter(each["label"] for row in found.records for each in row["targets"])
-        published = files[split].with_suffix(".stats").read_text()
-        assert labels == {
-            label: int(n) for label, n in re.findall(r'"(LOC|ORG|PER)": (\d+),?\n', published)
-        }
-        assert not +found.irregular
+    for name, split in uner.read("entities", files).items():
+        labels = Counter(target["label"] for row in split.records for target in row["targets"])
+        statistics = files[name].with_suffix(".stats").read_text()
+        published = re.findall(r'"(LOC|ORG|PER)": (\d+),?\n', statistics)
+        assert labels == {label: int(n) for label, n in published}
+        assert not +split.irregular
