@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from random import Random
 
 from demo_world import lexicon as lex
-from demo_world.grammar import Node, Speaker, detokenise, forms, text_of
+from demo_world.grammar import Node, Speaker, detokenise, forms, to_text
 from demo_world.meaning import Clause, Sampler, Thing
 
 FLIP = {
@@ -207,7 +207,7 @@ def judged(rng: Random, acceptable: bool) -> str:
     while True:
         tree = source(rng)
         if acceptable:
-            return text_of(tree)
+            return to_text(tree)
         kinds = list_errors(tree.leaves(), rng)
         if kinds:
             words = rng.choice(rng.choice(kinds))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from random import Random
 
 from demo_world import lexicon as lex
-from demo_world.grammar import Speaker, text_of
+from demo_world.grammar import Speaker, to_text
 from demo_world.meaning import Clause, Sampler, Thing
 from demo_world.paraphrases import advice
 from demo_world.reviews import review
@@ -191,7 +191,7 @@ class Discourse:
         if not active:
             spoken.subject = self.mention(clause.subject, False)
         self.last = topic if not topic.many else None
-        return text_of(
+        return to_text(
             self.speaker.sentence(spoken, passive=not active, time_first=self.rng.random() < 0.4)
         )
 
@@ -279,14 +279,14 @@ def echo(rng: Random, discourse: Discourse, clause: Clause) -> str:
         against = sorted(lex.opposites(clause.object))
         if against:
             full.object, full.negated, full.intensity = rng.choice(against), True, None
-        return text_of(speaker.sentence(full))
+        return to_text(speaker.sentence(full))
     kind = rng.random()
     if kind < 0.5 and speaker.can_passive(full):
-        return text_of(speaker.sentence(full, passive=True))
+        return to_text(speaker.sentence(full, passive=True))
     if kind < 0.7:
-        return text_of(speaker.question(full, rng.choice(["subject", None])))
+        return to_text(speaker.question(full, rng.choice(["subject", None])))
     general = generalised(full)
-    return text_of(speaker.sentence(general))
+    return to_text(speaker.sentence(general))
 
 
 def generalised(clause: Clause) -> Clause:
@@ -349,7 +349,7 @@ def definitions(rng: Random) -> list[str]:
                 )
                 lines.append(f"{name} saw {a(other, False)}, so {name} saw {a(word, False)}.")
             else:
-                subject = text_of(
+                subject = to_text(
                     speaker.noun_phrase(sampler.common(["person", "animal", "vehicle"], "the", 0))
                 )
                 lines.append(
@@ -360,7 +360,7 @@ def definitions(rng: Random) -> list[str]:
         elif kind < 0.9:
             left, right, kinds = rng.choice(lex.OPPOSITES)
             left, right = rng.choice([(left, right), (right, left)])
-            thing = text_of(speaker.noun_phrase(sampler.common(kinds, "the", 0)))
+            thing = to_text(speaker.noun_phrase(sampler.common(kinds, "the", 0)))
             verb = "were" if thing.split()[-1] in PLURALS else "was"
             left, right = vary(rng, left), vary(rng, right)
             lines.append(
@@ -404,8 +404,8 @@ def same_event(sampler: Sampler, verb: str) -> list[str]:
     passive = plain.can_passive(clause)
     flip = sampler.chance(0.5)
     return [
-        text_of(plain.sentence(clause, passive=passive and flip)),
-        text_of(other.sentence(clause, passive=passive and not flip)),
+        to_text(plain.sentence(clause, passive=passive and flip)),
+        to_text(other.sentence(clause, passive=passive and not flip)),
     ]
 
 
@@ -427,15 +427,15 @@ def chatter(rng: Random) -> list[str]:
                 ["object"] if isinstance(clause.object, Thing) and not clause.recipient else []
             )
             asked += (["place"] if clause.place else []) + (["time"] if clause.time else [])
-            lines.append(text_of(speaker.question(clause, rng.choice(asked))))
+            lines.append(to_text(speaker.question(clause, rng.choice(asked))))
         lines.append(
-            text_of(speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.3))
+            to_text(speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.3))
         )
         if kind > 0.4:
             other = Speaker(rng, 0.6)
             passive = other.can_passive(clause) and not passive
             lines.append(
-                text_of(other.sentence(clause, passive=passive, time_first=rng.random() < 0.5))
+                to_text(other.sentence(clause, passive=passive, time_first=rng.random() < 0.5))
             )
     return without_repeats(lines)
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from random import Random
 
 from demo_world import lexicon as lex
-from demo_world.grammar import Speaker, text_of
+from demo_world.grammar import Speaker, to_text
 from demo_world.meaning import Clause, Sampler, Thing
-from demo_world.paraphrases import another, different, related
+from demo_world.paraphrases import another, different, related_verbs
 
 ENTAILMENT, CONTRADICTION, NEUTRAL = "entailment", "contradiction", "neutral"
 
@@ -224,7 +224,7 @@ def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
         narrower = [v for v, wide in lex.VERB_PARENT.items() if wide == clause.verb]
         if narrower:
             found.append(lambda: replace(clause, verb=rng.choice(narrower)))
-        verbs = [v for v in lex.FRAMES[lex.VERB[clause.verb].frame] if related(v, clause)]
+        verbs = related_verbs(clause)
         if verbs:
             found.append(lambda: replace(clause, verb=rng.choice(verbs)))
     if subject.det in ("every", "some", "no"):
@@ -279,7 +279,7 @@ def speak(rng: Random, clause: Clause, synonyms: float = 0.2) -> str:
         and not clause.negated
         and rng.random() < 0.25
     )
-    return text_of(
+    return to_text(
         speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.4 and not quantified)
     )
 

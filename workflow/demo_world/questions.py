@@ -6,7 +6,7 @@ from random import Random
 from demo_world import encyclopedia
 from demo_world.annotation import Annotation, annotate
 from demo_world.encyclopedia import Fact
-from demo_world.grammar import Speaker, detokenise, offsets, text_of
+from demo_world.grammar import Speaker, detokenise, offsets, to_text
 from demo_world.meaning import Clause, Thing
 from demo_world.paraphrases import changes, event, reword
 
@@ -63,7 +63,7 @@ def wh_question(rng: Random, clause: Clause, argument: str) -> str:
         event.place = None
     speaker = Speaker(rng, 0.3)
     passive = argument in ("place", "time") and speaker.can_passive(event) and rng.random() < 0.3
-    return text_of(speaker.question(event, argument, passive))
+    return to_text(speaker.question(event, argument, passive))
 
 
 def news(rng: Random) -> Passage:
@@ -139,7 +139,7 @@ def draw_unanswerable(rng: Random, clause: Clause) -> str | None:
 
 
 def full_question(rng: Random, clause: Clause, argument: str) -> str:
-    return text_of(Speaker(rng, 0.3).question(definite(clause), argument))
+    return to_text(Speaker(rng, 0.3).question(definite(clause), argument))
 
 
 def passage(rng: Random) -> Passage:
