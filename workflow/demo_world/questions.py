@@ -7,7 +7,7 @@ from demo_world import encyclopedia
 from demo_world.annotation import Annotation, annotate
 from demo_world.encyclopedia import Fact
 from demo_world.grammar import Speaker, detokenise, offsets, to_text
-from demo_world.meaning import Clause, Thing
+from demo_world.meaning import Clause, Thing, askable
 from demo_world.paraphrases import changes, event, reword
 
 ROLE_OF = {"subject": "ARG0", "object": "ARG1", "place": "ARGM-LOC", "time": "ARGM-TMP"}
@@ -40,18 +40,6 @@ def definite(clause: Clause) -> Clause:
         if isinstance(thing, Thing) and thing.det in ("a", "some"):
             setattr(changed, side, replace(thing, det="the"))
     return changed
-
-
-def askable(clause: Clause) -> list[str]:
-    """List the arguments of the clause that a question can ask for."""
-    arguments = ["subject"]
-    if isinstance(clause.object, Thing) and not clause.recipient:
-        arguments.append("object")
-    if clause.place:
-        arguments.append("place")
-    if clause.time:
-        arguments.append("time")
-    return arguments
 
 
 def wh_question(rng: Random, clause: Clause, argument: str) -> str:
