@@ -261,23 +261,27 @@ def without_repeats(lines: list[str]) -> list[str]:
 def echo(rng: Random, discourse: Discourse, clause: Clause) -> str:
     """Say the same event again: in the passive, with more general words, as a question, or by
     denying an opposite."""
-    known = replace(clause, time=None)
+    repeated = replace(clause, time=None)
     for side in ("subject", "object", "recipient"):
         thing = getattr(clause, side)
         if isinstance(thing, Thing) and thing.det == "a":
-            setattr(known, side, replace(thing, det="the", adjectives=()))
+            setattr(repeated, side, replace(thing, det="the", adjectives=()))
     speaker = discourse.speaker
     if clause.verb == "be" and isinstance(clause.object, str):
         opposites = sorted(lex.opposites(clause.object))
         if opposites:
-            known.object, known.negated, known.intensity = rng.choice(opposites), True, None
-        return to_text(speaker.sentence(known))
+            repeated.object, repeated.negated, repeated.intensity = (
+                rng.choice(opposites),
+                True,
+                None,
+            )
+        return to_text(speaker.sentence(repeated))
     kind = rng.random()
-    if kind < 0.5 and speaker.can_passive(known):
-        return to_text(speaker.sentence(known, passive=True))
+    if kind < 0.5 and speaker.can_passive(repeated):
+        return to_text(speaker.sentence(repeated, passive=True))
     if kind < 0.7:
-        return to_text(speaker.question(known, rng.choice(["subject", None])))
-    return to_text(speaker.sentence(generalised(known)))
+        return to_text(speaker.question(repeated, rng.choice(["subject", None])))
+    return to_text(speaker.sentence(generalised(repeated)))
 
 
 def generalised(clause: Clause) -> Clause:

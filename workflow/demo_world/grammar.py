@@ -594,9 +594,9 @@ class Speaker:
 
     def subject_question(self, clause: Clause) -> Node:
         human = clause.subject.gender in "mf"
-        asked = Thing("person", "who") if human else Thing("thing", "what")
-        verb_phrase = self.verb_phrase(clause, asked, False)
-        subject = self.wh_phrase(asked, "nsubj")
+        wh_subject = Thing("person", "who") if human else Thing("thing", "what")
+        verb_phrase = self.verb_phrase(clause, wh_subject, False)
+        subject = self.wh_phrase(wh_subject, "nsubj")
         subject.roles = verb_phrase.subject_roles
         inner = phrase("SQ", 0, verb_phrase.node)
         node = phrase("SBARQ", 1, subject, inner, word(".", "?", "punct"))

@@ -218,10 +218,8 @@ def answerability(rng: Random, answers: bool) -> tuple[str, str]:
 
 def answers_question(page: encyclopedia.Entry, number: int, fact: Fact) -> bool:
     """Test whether sentence `number` answers the question of the fact."""
-    return number == fact.sentence or any(
-        other.sentence == number and other.kind == fact.kind and other.question == fact.question
-        for other in page.facts
-    )
+    answers = [same for same in page.facts if same.question == fact.question]
+    return any(same.sentence == number and same.kind == fact.kind for same in answers)
 
 
 def change_unasked(rng: Random, clause: Clause, argument: str) -> list[Clause]:
