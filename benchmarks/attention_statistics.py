@@ -1,7 +1,8 @@
 """All statistics of attention to tokens from one reading of the maps, against one reading for each
 statistic.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/attention_statistics.py [--examples 200] [--length 50]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/attention_statistics.py
+        [--examples 200] [--length 50]
 
 The second way is the papers' code's: for each kind of token, average the map over queries, then
 look at the kind. Norms are given to both. The file is in the page cache; on a cold disk each
@@ -11,9 +12,10 @@ further reading costs more.
 import argparse
 import tempfile
 from pathlib import Path
-from time import process_time
 
 import numpy as np
+from made_activations import draw_maps, make_index
+from timing import timed
 
 from bertshift.activations.store import Activations, writing
 from bertshift.metrics.attention_to import per_kind
@@ -23,51 +25,40 @@ KINDS = ("cls", "sep", "punct", "noun", "verb", "pron", "subj", "obj", "neg")
 
 def write(path: Path, examples: int, length: int, heads: int, rng: np.random.Generator) -> None:
     lengths = rng.integers(length // 2, 3 * length // 2, size=examples)
-    offsets = np.append(0, np.cumsum(lengths))
-    index = {
-        "token_ids": np.zeros(offsets[-1], np.int32),
-        "special": np.zeros(offsets[-1], bool),
-        "segment": np.zeros(offsets[-1], np.uint8),
-        "example_offsets": offsets,
-        "map_offsets": np.append(0, np.cumsum(lengths**2)),
-        "example_ids": np.arange(examples).astype(str),
-    }
-    with writing(path, index, 1, 2, heads) as writer:
-        for example, n in enumerate(lengths):
+    with writing(path, make_index(lengths), 1, 2, heads) as writer:
+        for example, tokens in enumerate(lengths):
             for layer in (0, 1):
-                writer.hidden(layer, example, np.zeros((n, 2), np.float32))
-            maps = rng.exponential(size=(heads, n, n)).astype(np.float32)
-            writer.attention(1, example, maps / maps.sum(-1, keepdims=True))
+                writer.hidden(layer, example, np.zeros((tokens, 2), np.float32))
+            writer.attention(1, example, draw_maps(rng, heads, tokens))
 
 
-def one_by_one(maps, norms, tokens, variants):
-    """Each statistic from a reading of its own, as (kind, variant) -> [examples, heads]."""
-    found = {}
-    ends = np.cumsum(maps.lengths)
-    for kind, places in tokens.items():
+def read_for_each(maps, norms, tokens, variants):
+    """Read all maps again for each statistic: (kind, variant) -> [examples, heads]."""
+    statistics = {}
+    for kind, positions in tokens.items():
         for variant in variants:
-            rows = []
-            for end, one in zip(ends, maps):
-                start = end - one.shape[-1]
-                own = places[(places >= start) & (places < end)] - start
-                if not len(own):
-                    continue
-                weights = (
-                    one[:, 0].astype(float) if "cls" in variant else one.mean(1, dtype=np.float64)
-                )
-                if "norm" in variant:
-                    weights = weights * norms[:, start:end]
-                if "share" in variant:
-                    weights /= weights.sum(1, keepdims=True)
-                rows.append(weights[:, own].max(1))
-            found[kind, variant] = np.array(rows)
-    return found
+            statistics[kind, variant] = statistic(maps, norms, positions, variant)
+    return statistics
 
 
-def timed(function):
-    start = process_time()
-    value = function()
-    return process_time() - start, value
+def statistic(maps, norms, positions, variant):
+    rows = []
+    ends = np.cumsum(maps.lengths)
+    for end, example_maps in zip(ends, maps):
+        start = end - example_maps.shape[-1]
+        columns = positions[(positions >= start) & (positions < end)] - start
+        if not len(columns):
+            continue
+        if "cls" in variant:
+            weights = example_maps[:, 0].astype(float)
+        else:
+            weights = example_maps.mean(1, dtype=np.float64)
+        if "norm" in variant:
+            weights = weights * norms[:, start:end]
+        if "share" in variant:
+            weights /= weights.sum(1, keepdims=True)
+        rows.append(weights[:, columns].max(1))
+    return np.array(rows)
 
 
 def main():
@@ -84,16 +75,20 @@ def main():
         count = len(activations.special)
         norms = rng.uniform(1, 2, size=(arguments.heads, count))
         tokens = {kind: np.flatnonzero(rng.random(count) < 0.1) for kind in KINDS}
-        together, first = timed(lambda: per_kind(activations.attention(1), norms, tokens))
-        variants = {variant for _, variant in first}
-        apart, found = timed(lambda: one_by_one(activations.attention(1), norms, tokens, variants))
-        worst = max(np.abs(found[key] / first[key] - 1).max() for key in found)
+        maps = activations.attention(1)
+        together, statistics = timed(per_kind, maps, norms, tokens)
+        variants = {variant for _, variant in statistics}
+        maps = activations.attention(1)
+        apart, expected = timed(read_for_each, maps, norms, tokens, variants)
+        worst = max(np.abs(expected[key] / statistics[key] - 1).max() for key in expected)
     print(
-        f"{arguments.examples} examples of about {arguments.length} tokens, one layer of {arguments.heads} heads"
+        f"{arguments.examples} examples of about {arguments.length} tokens,"
+        f" one layer of {arguments.heads} heads"
     )
-    print(f"one reading for {len(first)} statistics: {together:.3f} CPU s")
+    print(f"one reading for {len(statistics)} statistics: {together:.3f} CPU s")
+    ratio = apart / together
     print(
-        f"one reading for each of {len(found)}:    {apart:.3f} CPU s, {apart / together:.1f} times as much"
+        f"one reading for each of {len(expected)}:    {apart:.3f} CPU s, {ratio:.1f} times as much"
     )
     print(f"largest relative difference: {worst:.1e}")
 

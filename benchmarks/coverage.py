@@ -1,17 +1,17 @@
-"""How often an interval that is to hold the truth in 95 of 100 studies does so, in made
+"""How often an interval that should hold the truth in 95 of 100 studies does so, in made-up
 studies.
 
     PYTHONPATH=workflow python benchmarks/coverage.py [--studies 4000]
 
 A study measures a number on R pretraining runs, S fine-tuning seeds of each, and B blocks of
 inputs. One of the effects (runs, seeds, blocks) has a variance of 1, a block's times B, the others
-.05. With one run the truth is that run's. Beside `rows.estimates` stand what is used elsewhere:
-the multi-bootstrap (Sellam et al. 2022, section 4; percentiles of 1,000 draws of runs and blocks),
-and the t interval over runs that takes the inputs for all there are.
+.05. With one run the truth is that run's. `rows.estimates` is compared with what others use: the
+multi-bootstrap (Sellam et al. 2022, section 4; percentiles of 1,000 draws of runs and blocks), and
+the t interval over runs that takes the inputs for all there are.
 
 A second table has measures near an end of their range, with 1, 2, 3 or 5 replicates that share
-their inputs, cut into 20 blocks; beside the interval on the scale of the range stands that on the
-measure's own.
+their inputs, cut into 20 blocks. It has the interval on the scale of the range, and that on the
+measure's own scale.
 
 A third table has designs that are far from normal. Runs, or blocks, are log-normal: their
 logarithms have a variance of 1. One run in ten is higher by 10 standard deviations of the others.
@@ -36,27 +36,50 @@ EFFECTS = ("runs", "seeds", "blocks")
 SMALL, DRAWS, AT_ONCE = 0.05, 1000, 200
 
 
-def studies(rng, number, runs, seeds, blocks, dominant):
-    """Numbers [replicates, blocks, studies] and the truth [studies]."""
+def draw_studies(rng, number, runs, seeds, blocks, dominant):
+    """Draw numbers [replicates, blocks, studies] and the truth [studies]."""
     sd = {effect: np.sqrt(1.0 if effect == dominant else SMALL) for effect in EFFECTS}
     of_run = rng.normal(0, sd["runs"], (runs, 1, 1, number))
     of_seed = rng.normal(0, sd["seeds"], (runs, seeds, 1, number))
     of_block = rng.normal(0, sd["blocks"] * np.sqrt(blocks), (blocks, number))
-    rest = rng.normal(0, np.sqrt(SMALL * blocks), (runs, seeds, blocks, number))
-    each = of_run + of_seed + of_block + rest
-    return (each[0], of_run[0, 0, 0]) if runs == 1 else (each.mean(axis=1), np.zeros(number))
+    residual = rng.normal(0, np.sqrt(SMALL * blocks), (runs, seeds, blocks, number))
+    numbers = of_run + of_seed + of_block + residual
+    if runs == 1:
+        return numbers[0], of_run[0, 0, 0]
+    return numbers.mean(axis=1), np.zeros(number)
+
+
+def batches(studies):
+    """Cut the number of studies into batches."""
+    return [min(AT_ONCE, studies - first) for first in range(0, studies, AT_ONCE)]
+
+
+def count_hits(low, high, truth):
+    return int(((low <= truth) & (truth <= high)).sum())
+
+
+def print_row(*cells):
+    print(*cells, sep="\t", flush=True)
+
+
+def percent(count, studies):
+    return f"{100 * count / studies:.1f}"
 
 
 def by_estimates(numbers):
-    blocks = numbers.shape[1]
-    left_out = (numbers.sum(axis=1, keepdims=True) - numbers) / (blocks - 1)
-    found = estimate(numbers.mean(axis=1), left_out=left_out)
-    return found.low, found.high
+    interval = estimate(numbers.mean(axis=1), left_out=means_without_blocks(numbers))
+    return interval.low, interval.high
+
+
+def means_without_blocks(numbers):
+    """Return means of numbers [R, blocks, studies] without each block."""
+    total = numbers.sum(axis=1, keepdims=True)
+    return (total - numbers) / (numbers.shape[1] - 1)
 
 
 def over_replicates(numbers):
-    found = estimate(numbers.mean(axis=1))
-    return found.low, found.high
+    interval = estimate(numbers.mean(axis=1))
+    return interval.low, interval.high
 
 
 def multi_bootstrap(numbers):
@@ -74,11 +97,11 @@ METHODS = {
 }
 
 
-# ---- Near the ends of a range. A replicate's own effect and an example's are normal, on a scale
+# ---- Near the ends of a range. The effects of replicates and of examples are normal, on a scale
 # without ends.
 
 REPLICATES = (1, 2, 3, 5)
-RUN, EXAMPLE, REST = 0.15, 0.6, 0.4  # standard deviations, where the whole has about 1
+RUN, EXAMPLE, RESIDUAL = 0.15, 0.6, 0.4  # standard deviations
 
 
 def effects(rng, replicates, examples, number):
@@ -86,30 +109,34 @@ def effects(rng, replicates, examples, number):
     studies]."""
     run = rng.normal(0, RUN, (replicates, 1, number))
     shared = rng.normal(0, EXAMPLE, (examples, number))
-    return run, shared + rng.normal(0, REST, (replicates, examples, number))
+    return run, shared + rng.normal(0, RESIDUAL, (replicates, examples, number))
 
 
-def of_examples(statistic, *each):
-    """The statistic of sums over examples, given what each adds to them [R, n, studies]: of all
-    [R, studies], and without each block [R, BLOCKS, studies]."""
-    sums = [one.reshape(len(one), BLOCKS, -1, one.shape[-1]).sum(axis=2) for one in each]
-    return statistic(*(one.sum(1) for one in sums)), statistic(
-        *(one.sum(1, keepdims=True) - one for one in sums)
-    )
+def from_sums(statistic, *terms):
+    """Compute the statistic of sums over examples, given what each adds to them [R, n, studies]:
+    of all [R, studies], and without each block [R, BLOCKS, studies]."""
+    sums = [sum_by_block(term) for term in terms]
+    totals = [of_blocks.sum(axis=1, keepdims=True) for of_blocks in sums]
+    rests = [total - of_blocks for total, of_blocks in zip(totals, sums)]
+    return statistic(*[total[:, 0] for total in totals]), statistic(*rests)
 
 
-def without_each(each):
-    """Means of numbers [R, BLOCKS, studies] without each block."""
-    return (each.sum(axis=1, keepdims=True) - each) / (BLOCKS - 1)
+def sum_by_block(term):
+    replicates, _, number = term.shape
+    return term.reshape(replicates, BLOCKS, -1, number).sum(axis=2)
 
 
-def right(rng, share, replicates, examples, number):
+def draw_right(rng, share, replicates, examples, number):
     """Draw which examples are right [R, n, studies], and what share of all there are each run
     would have right [R, studies]."""
-    run, rest = effects(rng, replicates, examples, number)
-    sd = np.hypot(EXAMPLE, REST)
+    run, of_examples = effects(rng, replicates, examples, number)
+    sd = np.hypot(EXAMPLE, RESIDUAL)
     middle = ndtri(share) * np.hypot(RUN, sd)
-    return middle + run + rest > 0, ndtr((middle + run[:, 0]) / sd)
+    return middle + run + of_examples > 0, ndtr((middle + run[:, 0]) / sd)
+
+
+# Each of these functions draws studies: values, values without each block, each run's truth, and
+# the truth over all runs.
 
 
 def mean(total, count):
@@ -117,17 +144,19 @@ def mean(total, count):
 
 
 def accuracy(rng, replicates, number):
-    hits, truth = right(rng, 0.97, replicates, 200, number)
-    return *of_examples(mean, hits, np.ones_like(hits, float)), truth, 0.97
+    hits, truth = draw_right(rng, 0.97, replicates, 200, number)
+    values, left_out = from_sums(mean, hits, np.ones_like(hits, float))
+    return values, left_out, truth, 0.97
 
 
 def js(rng, replicates, number):
     """Draw studies of JS, a mean over log-normal examples."""
-    run, rest = effects(rng, replicates, 280, number)
-    whole = 0.002 * np.exp(-(RUN**2 + EXAMPLE**2 + REST**2) / 2)
-    each = whole * np.exp(run + rest)
-    truth = whole * np.exp(run[:, 0] + (EXAMPLE**2 + REST**2) / 2)
-    return *of_examples(mean, each, np.ones_like(each)), truth, 0.002
+    run, of_examples = effects(rng, replicates, 280, number)
+    scale = 0.002 * np.exp(-(RUN**2 + EXAMPLE**2 + RESIDUAL**2) / 2)
+    divergences = scale * np.exp(run + of_examples)
+    values, left_out = from_sums(mean, divergences, np.ones_like(divergences))
+    truth = scale * np.exp(run[:, 0] + (EXAMPLE**2 + RESIDUAL**2) / 2)
+    return values, left_out, truth, 0.002
 
 
 def pearson(n, x, y, xx, yy, xy):
@@ -135,30 +164,30 @@ def pearson(n, x, y, xx, yy, xy):
 
 
 def rsa(rng, replicates, number):
-    """A Pearson correlation over examples, of normal numbers; the second of a pair is in part the
-    same in all runs."""
-    run, rest = effects(rng, replicates, 400, number)
+    """Draw studies of a Pearson correlation over examples, of normal numbers; the second of a pair
+    is in part the same in all runs."""
+    run, of_examples = effects(rng, replicates, 400, number)
     rho = np.tanh(np.arctanh(0.99) + run)
     x = rng.normal(size=(1, 400, number))
-    y = rho * x + np.sqrt(1 - rho**2) * rest / np.hypot(EXAMPLE, REST)
+    y = rho * x + np.sqrt(1 - rho**2) * of_examples / np.hypot(EXAMPLE, RESIDUAL)
     x = np.broadcast_to(x, y.shape)
+    values, left_out = from_sums(pearson, np.ones_like(y), x, y, x * x, y * y, x * y)
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    whole = (np.tanh(np.arctanh(0.99) + RUN * nodes) * weights).sum() / weights.sum()
-    return *of_examples(pearson, np.ones_like(y), x, y, x * x, y * y, x * y), rho[:, 0], whole
+    truth_over_runs = (np.tanh(np.arctanh(0.99) + RUN * nodes) * weights).sum() / weights.sum()
+    return values, left_out, rho[:, 0], truth_over_runs
 
 
 def matthews(rng, replicates, number):
     """Draw studies of Matthews correlation over two classes, each half of all examples.
     The truth is twice the share that is right, less 1."""
-    hits, truth = right(rng, 0.55, replicates, 200, number)
+    hits, share = draw_right(rng, 0.55, replicates, 200, number)
     gold = rng.uniform(size=(1, 200, number)) < 0.5
-    gold, said = np.broadcast_to(gold, hits.shape).astype(float), (gold == hits).astype(float)
+    predicted = (gold == hits).astype(float)
+    gold = np.broadcast_to(gold, hits.shape).astype(float)
+    terms = np.ones_like(predicted), gold, predicted, gold, predicted, gold * predicted
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (
-            *of_examples(pearson, np.ones_like(said), gold, said, gold, said, gold * said),
-            2 * truth - 1,
-            0.1,
-        )
+        values, left_out = from_sums(pearson, *terms)
+    return values, left_out, 2 * share - 1, 0.1
 
 
 NEAR_ENDS = {
@@ -169,35 +198,28 @@ NEAR_ENDS = {
 }
 
 
-def near_ends(rng, asked):
-    """The table of measures near an end: per hundred, how often the truth lies in the interval, on
-    the scale of the range and on the measure's own, and how often the latter leaves the range."""
+def near_ends(rng, studies):
+    """Print the table of measures near an end: per hundred, how often the truth lies in the
+    interval, on the scale of the range and on the measure's own, and how often the latter leaves
+    the range."""
     print("measure\treplicates\ton its range\ton its own scale\tleaves the range")
     for name, (measure, ends) in NEAR_ENDS.items():
         for replicates in REPLICATES:
-            found = np.zeros(3)
-            for first in range(0, asked, AT_ONCE):
-                values, left_out, truth, whole = measure(
-                    rng, replicates, min(AT_ONCE, asked - first)
-                )
-                truth = truth[0] if replicates == 1 else whole  # one run speaks of itself alone
-                one, other = (
-                    estimate(values, left_out=left_out, bounds=scale) for scale in (ends, ANY)
-                )
-                found[:2] += [
-                    ((of.low <= truth) & (truth <= of.high)).sum() for of in (one, other)
-                ]
-                found[2] += ((other.low < ends[0]) | (other.high > ends[1])).sum()
-            print(
-                name,
-                replicates,
-                *(f"{100 * share:.1f}" for share in found / asked),
-                sep="\t",
-                flush=True,
-            )
+            hits = hits_unbounded = outside_range = 0
+            for number in batches(studies):
+                values, left_out, truth_of_runs, truth = measure(rng, replicates, number)
+                if replicates == 1:  # one run estimates its own truth alone
+                    truth = truth_of_runs[0]
+                bounded = estimate(values, left_out=left_out, bounds=ends)
+                unbounded = estimate(values, left_out=left_out, bounds=ANY)
+                hits += count_hits(bounded.low, bounded.high, truth)
+                hits_unbounded += count_hits(unbounded.low, unbounded.high, truth)
+                outside_range += ((unbounded.low < ends[0]) | (unbounded.high > ends[1])).sum()
+            counts = (hits, hits_unbounded, outside_range)
+            print_row(name, replicates, *[percent(count, studies) for count in counts])
 
 
-# ---- Far from normal: values, those without each block or None, the truth.
+# ---- Far from normal. A design draws values, those without each block or None, and the truth.
 
 FAR, HOW_FAR = 0.1, 10.0
 LOGNORMAL_MEAN = np.exp(0.5)
@@ -216,77 +238,70 @@ def skewed_blocks(rng, replicates, number):
     """Draw blocks with log-normal effects, the same for all runs, whose own are normal and
     small."""
     run = rng.normal(0, np.sqrt(SMALL / BLOCKS), (replicates, 1, number))
-    each = rng.lognormal(size=(1, BLOCKS, number)) + run
-    truth = LOGNORMAL_MEAN + (run[0, 0] if replicates == 1 else 0)
-    return each.mean(axis=1), without_each(each), truth
+    numbers = rng.lognormal(size=(1, BLOCKS, number)) + run
+    truth = LOGNORMAL_MEAN + run[0, 0] if replicates == 1 else LOGNORMAL_MEAN
+    return numbers.mean(axis=1), means_without_blocks(numbers), truth
 
 
 def nearly_all_right(rng, replicates, number):
     """Draw studies of an accuracy of .99 of 150 examples."""
-    hits, truth = right(rng, 0.99, replicates, 150, number)
-    values, left_out = (
-        hits.mean(axis=1),
-        np.stack([hits[:, rest].mean(axis=1) for rest in outside(150)], 1),
-    )
-    return values, left_out, truth[0] if replicates == 1 else 0.99
+    hits, truth = draw_right(rng, 0.99, replicates, 150, number)
+    left_out = np.stack([hits[:, rest].mean(axis=1) for rest in outside(150)], 1)
+    return hits.mean(axis=1), left_out, truth[0] if replicates == 1 else 0.99
 
 
 FAR_FROM_NORMAL = {
     "log-normal runs": (skewed_runs, (3, 5, 10, 25), {}),
-    "log-normal runs, in a range": (skewed_runs, (3, 5, 10, 25), {"ends": POSITIVE}),
+    "log-normal runs, in a range": (skewed_runs, (3, 5, 10, 25), {"bounds": POSITIVE}),
     "one run in ten far off": (runs_far_off, (3, 5, 10, 25), {}),
     "log-normal blocks": (skewed_blocks, (1, 2, 3, 5), {}),
-    "log-normal blocks, in a range": (skewed_blocks, (1, 2, 3, 5), {"ends": POSITIVE}),
+    "log-normal blocks, in a range": (skewed_blocks, (1, 2, 3, 5), {"bounds": POSITIVE}),
     "accuracy .99 of 150 examples": (
         nearly_all_right,
         REPLICATES,
-        {"ends": SHARE, "examples": 150},
+        {"bounds": SHARE, "examples": 150},
     ),
-    "the same, their number unknown": (nearly_all_right, REPLICATES, {"ends": SHARE}),
+    "the same, their number unknown": (nearly_all_right, REPLICATES, {"bounds": SHARE}),
 }
 
 
-def far_from_normal(rng, asked):
-    """The table of designs that are far from normal, per hundred studies."""
+def far_from_normal(rng, studies):
+    """Print the table of designs that are far from normal, per hundred studies."""
     print("design\treplicates\tours\tone run far off")
-    for name, (design, counts, known) in FAR_FROM_NORMAL.items():
+    for name, (design, counts, options) in FAR_FROM_NORMAL.items():
         for replicates in counts:
-            found = np.zeros(2)
-            for first in range(0, asked, AT_ONCE):
-                values, left_out, truth = design(rng, replicates, min(AT_ONCE, asked - first))
-                one = estimate(values, left_out=left_out, **known)
-                found[0] += ((one.low <= truth) & (truth <= one.high)).sum()
-                found[1] += sum(map(is_far_off, values.T))
-            print(
-                name,
-                replicates,
-                *(f"{100 * share:.1f}" for share in found / asked),
-                sep="\t",
-                flush=True,
-            )
+            hits = far_off = 0
+            for number in batches(studies):
+                values, left_out, truth = design(rng, replicates, number)
+                interval = estimate(values, left_out=left_out, **options)
+                hits += count_hits(interval.low, interval.high, truth)
+                far_off += sum(map(is_far_off, values.T))
+            print_row(name, replicates, percent(hits, studies), percent(far_off, studies))
+
+
+def normal_designs(rng, studies):
+    """Print the table of normal designs, per hundred studies."""
+    print_row("runs", "seeds", "blocks", "dominant", *METHODS)
+    for design in DESIGNS:
+        for dominant in EFFECTS:
+            hits = dict.fromkeys(METHODS, 0)
+            for number in batches(studies):
+                numbers, truth = draw_studies(rng, number, *design, dominant)
+                for name, interval in METHODS.items():
+                    low, high = interval(numbers)
+                    hits[name] += count_hits(low, high, truth)
+            print_row(*design, dominant, *[percent(count, studies) for count in hits.values()])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=4000)
-    asked, rng = parser.parse_args(), np.random.default_rng(1)
-    print("runs\tseeds\tblocks\tdominant\t" + "\t".join(METHODS))
-    for design in DESIGNS:
-        for dominant in EFFECTS:
-            hits = dict.fromkeys(METHODS, 0)
-            for first in range(0, asked.studies, AT_ONCE):
-                numbers, truth = studies(
-                    rng, min(AT_ONCE, asked.studies - first), *design, dominant
-                )
-                for name, method in METHODS.items():
-                    low, high = method(numbers)
-                    hits[name] += int(((low <= truth) & (truth <= high)).sum())
-            shares = "\t".join(f"{100 * hit / asked.studies:.1f}" for hit in hits.values())
-            print(*design, dominant, shares, sep="\t", flush=True)
-    near_ends(np.random.default_rng(2), asked.studies)
-    far_from_normal(np.random.default_rng(3), asked.studies)
-    error = 100 * stats.binom.std(asked.studies, 0.95) / asked.studies
-    print(f"percent of {asked.studies} studies; the standard error of 95 is {error:.1f}")
+    studies = parser.parse_args().studies
+    normal_designs(np.random.default_rng(1), studies)
+    near_ends(np.random.default_rng(2), studies)
+    far_from_normal(np.random.default_rng(3), studies)
+    error = 100 * stats.binom.std(studies, 0.95) / studies
+    print(f"percent of {studies} studies; the standard error of 95 is {error:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A training step of edge probes from stored hidden states, against one that encodes its sentences
 again; CPU time.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/edge_probes.py [--probes 4] [--mirror DIRECTORY]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/edge_probes.py
+        [--probes 4] [--mirror DIRECTORY]
 
 BERT-base with random weights, and one label of 48 a word as in part-of-speech probing. Sentences
 have the lengths of English Web Treebank (mean 16 words; or those of the mirror's
@@ -12,10 +13,11 @@ together with those of its length, as the workflow does it: without padding.
 import argparse
 import tempfile
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import torch
+from made_activations import make_index
+from timing import timed
 from transformers import BertConfig, BertModel
 
 from bertshift.activations.store import Activations, writing
@@ -29,56 +31,68 @@ LABELS = 48
 
 
 def sentence_lengths(mirror, count, rng):
-    """Words of each sentence."""
+    """Return the number of words of each sentence."""
     if mirror is None:
         return np.clip(rng.gamma(1.5, 11, count).astype(int), 1, 80)
     rows, _ = conllu.read(Path(mirror) / "UD_English-EWT/en_ewt-ud-dev.conllu", {})
     return np.array([len(row["words"]) for row in rows[:count]])
 
 
-def index_of(words, rng):
-    """Members of an activation file for sentences of so many words."""
+def make_word_index(words, rng):
+    """Return the members of an activation file for sentences of so many words."""
     pieces = 1 + (rng.random(words.sum()) < 0.2)
-    ends = [np.cumsum(each) for each in np.split(pieces, np.cumsum(words)[:-1])]
-    lengths = np.array([each[-1] + 2 for each in ends])
-    return {
+    last_pieces = [np.cumsum(counts) for counts in np.split(pieces, np.cumsum(words)[:-1])]
+    lengths = np.array([last[-1] + 2 for last in last_pieces])
+    word_last = np.concatenate(last_pieces)
+    return make_index(lengths) | {
         "token_ids": rng.integers(1000, 30000, lengths.sum()).astype(np.int32),
-        "special": np.zeros(lengths.sum(), bool),
-        "segment": np.zeros(lengths.sum(), np.uint8),
-        "example_offsets": np.append(0, np.cumsum(lengths)),
-        "map_offsets": np.append(0, np.cumsum(lengths**2)),
-        "example_ids": np.arange(len(words)).astype(str),
         "word_offsets": np.append(0, np.cumsum(words)),
-        "word_first": (np.concatenate(ends) - pieces + 1).astype(np.int32),
-        "word_last": np.concatenate(ends).astype(np.int32),
+        "word_first": (word_last - pieces + 1).astype(np.int32),
+        "word_last": word_last.astype(np.int32),
     }
 
 
 def encode(model, index, examples, writer=None):
-    """Forward passes of `examples`, equal lengths together."""
+    """Pass `examples` forward, equal lengths together; store the states if there is a writer."""
     lengths = np.diff(index["example_offsets"])
     for length in np.unique(lengths[examples]):
-        same = examples[lengths[examples] == length]
-        rows = index["example_offsets"][same][:, None] + np.arange(length)
+        same_length = examples[lengths[examples] == length]
+        tokens = index["example_offsets"][same_length][:, None] + np.arange(length)
         with torch.inference_mode():
-            ids = torch.from_numpy(index["token_ids"][rows].astype(np.int64))
+            ids = torch.from_numpy(index["token_ids"][tokens].astype(np.int64))
             states = model(ids, output_hidden_states=True).hidden_states
-        for layer, values in enumerate(states if writer else ()):
-            for example, value in zip(same, values.numpy()):
-                writer.hidden(layer, example, value)
+        if writer:
+            for layer, values in enumerate(states):
+                for example, value in zip(same_length, values.numpy()):
+                    writer.hidden(layer, example, value)
 
 
-def split_of(activations, rng):
-    """Every word a target with a random label."""
+def label_words(activations, rng):
+    """Make every word a target with a random label."""
     words = np.diff(activations.word_offsets)
     record = np.repeat(np.arange(len(words)), words)
     start = (activations.offsets[record] + activations.word_first)[None]
     end = (activations.offsets[record] + activations.word_last)[None] + 1
-    spans = SpanTokens(
-        PieceTargets(np.arange(len(words)), record, start, end, np.arange(len(record)), 0)
-    )
+    targets = PieceTargets(np.arange(len(words)), record, start, end, np.arange(len(record)), 0)
+    spans = SpanTokens(targets)
     labels = np.eye(LABELS, dtype=bool)[rng.integers(LABELS, size=len(record))][None]
     return Examples(spans, Features(activations, spans.tokens), torch.from_numpy(labels))
+
+
+def step_seconds(examples, probes, arguments):
+    """Return the seconds of one step of a bank, validation of one record included."""
+    settings = ProbeSettings(
+        width=arguments.probe_width,
+        max_steps=arguments.steps,
+        max_dev=1,
+        batch_records=arguments.batch,
+    )
+    layers = tuple(range(arguments.layers + 1))
+    bank = Bank(
+        [Probe(layers, 0, seed) for seed in range(probes)], examples, settings, "benchmark"
+    )
+    seconds, _ = timed(train, bank, examples, examples.records, examples, MICRO_F1)
+    return seconds / arguments.steps
 
 
 def main():
@@ -95,7 +109,8 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
-    index = index_of(sentence_lengths(arguments.mirror, arguments.sentences, rng), rng)
+    words = sentence_lengths(arguments.mirror, arguments.sentences, rng)
+    index = make_word_index(words, rng)
     config = BertConfig(
         num_hidden_layers=arguments.layers,
         hidden_size=arguments.width,
@@ -107,39 +122,24 @@ def main():
         path = Path(folder) / "run.npz"
         with writing(path, index, arguments.layers, arguments.width, dtype="float16") as writer:
             encode(model, index, np.arange(arguments.sentences), writer)
-        examples = split_of(Activations(path), rng)
+        examples = label_words(Activations(path), rng)
 
     batches = rng.permutation(arguments.sentences)[: 2 * arguments.batch].reshape(2, -1)
-    start = process_time()
-    for batch in batches:
-        encode(model, index, batch)
-    encoding = (process_time() - start) / len(batches)
-
-    def step(probes):
-        """Seconds of one step of a bank; a validation of one record is in it."""
-        settings = ProbeSettings(
-            width=arguments.probe_width,
-            max_steps=arguments.steps,
-            max_dev=1,
-            batch_records=arguments.batch,
-        )
-        layers = tuple(range(arguments.layers + 1))
-        bank = Bank(
-            [Probe(layers, 0, seed) for seed in range(probes)], examples, settings, "benchmark"
-        )
-        began = process_time()
-        train(bank, examples, examples.records, examples, MICRO_F1)
-        return (process_time() - began) / arguments.steps
-
-    one, bank = step(1), step(arguments.probes)
+    encoding = np.mean([timed(encode, model, index, batch)[0] for batch in batches])
+    one_probe = step_seconds(examples, 1, arguments)
+    bank = step_seconds(examples, arguments.probes, arguments)
     tokens = len(index["token_ids"]) * arguments.batch // arguments.sentences
     print(
-        f"{arguments.layers} layers of width {arguments.width}, {arguments.batch} sentences, {tokens} word pieces"
+        f"{arguments.layers} layers of width {arguments.width}, {arguments.batch} sentences,"
+        f" {tokens} word pieces"
     )
     print(f"{'a step of':32}{'stored, s':>12}{'encoding, s':>14}{'ratio':>8}")
-    for name, seconds in (("one probe", one), (f"{arguments.probes} probes, a bank", bank)):
-        again = encoding + seconds
-        print(f"{name:32}{seconds:12.4f}{again:14.4f}{again / seconds:8.1f}")
+    for name, stored in (
+        ("one probe", one_probe),
+        (f"{arguments.probes} probes, a bank", bank),
+    ):
+        encoded = encoding + stored
+        print(f"{name:32}{stored:12.4f}{encoded:14.4f}{encoded / stored:8.1f}")
 
 
 if __name__ == "__main__":

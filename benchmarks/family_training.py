@@ -1,7 +1,8 @@
 """Fine-tuning a classifier of each family, `bertshift.training.loop.train` against
 transformers.Trainer, examples a second.
 
-    python benchmarks/family_training.py [--families bert roberta gpt2] [--layers 4 --hidden 256] [--steps 30]
+    python benchmarks/family_training.py [--families bert roberta gpt2]
+        [--layers 4 --hidden 256] [--steps 30]
 
 Both train from random weights of one configuration, on the same examples of SST-2's lengths, with
 the same batch size, AdamW, clipping and schedule, in float32; the Trainer pads to the longest of a
@@ -12,14 +13,14 @@ median over rounds, above 1 where bertshift is faster.
 import argparse
 import statistics
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "workflow")]
 
 import numpy as np
-import torch
 import training_throughput as throughput
-from transformers import AutoModel, AutoModelForSequenceClassification, set_seed
+from transformers import AutoModel, AutoModelForSequenceClassification
 from transformers.utils import logging
 
 from bertshift.models.families import FAMILIES
@@ -31,16 +32,20 @@ from bertshift.training import architectures
 VOCABULARY, PADDING = 5000, 1
 
 
-def config_of(family: str, args: argparse.Namespace):
-    architecture = {"num_hidden_layers": args.layers, "num_attention_heads": args.heads, "hidden_size": args.hidden,
-                    "intermediate_size": 4 * args.hidden, "max_position_embeddings": 256}  # fmt: skip
+def make_config(family: str, args: argparse.Namespace):
+    architecture = {
+        "num_hidden_layers": args.layers,
+        "num_attention_heads": args.heads,
+        "hidden_size": args.hidden,
+        "intermediate_size": 4 * args.hidden,
+        "max_position_embeddings": 256,
+    }
     special = dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 2)
-    return architectures.config_of(
-        family, architecture, VOCABULARY, special | {"pad_token_id": PADDING}, 256
-    )
+    special["pad_token_id"] = PADDING
+    return architectures.config_of(family, architecture, VOCABULARY, special, 256)
 
 
-def examples_of(lengths: np.ndarray) -> list[Encoded]:
+def draw_examples(lengths: np.ndarray) -> list[Encoded]:
     generator = np.random.default_rng(1)
     return [
         Encoded(generator.integers(5, VOCABULARY, n).tolist(), [0] * n, int(generator.integers(2)))
@@ -49,35 +54,23 @@ def examples_of(lengths: np.ndarray) -> list[Encoded]:
 
 
 class Padding(throughput.PlainPadding):
+    pad_id = PADDING
+
     def pad(self, rows, **_):
-        rows = [
+        without_types = [
             {key: value for key, value in row.items() if key != "token_type_ids"} for row in rows
         ]
-        longest = max(len(row["input_ids"]) for row in rows)
-        fill = {"input_ids": PADDING, "attention_mask": 0}
-        return {
-            key: torch.tensor(
-                [
-                    row[key]
-                    if key == "label"
-                    else row[key] + [fill[key]] * (longest - len(row[key]))
-                    for row in rows
-                ]
-            )
-            for key in rows[0]
-        }
+        return super().pad(without_types)
 
 
 def ours(config, examples: list[Encoded], args: argparse.Namespace) -> float:
     implementation = "sdpa" if AutoModel.from_config(config)._supports_sdpa else "eager"
-    model = SequenceClassifier(
-        AutoModel.from_config(config, attn_implementation=implementation), 2
-    )
+    encoder = AutoModel.from_config(config, attn_implementation=implementation)
     return throughput.run_ours(
-        model,
+        SequenceClassifier(encoder, 2),
         examples,
         args,
-        lambda batch: TextClassification.collate(batch, PADDING),
+        partial(TextClassification.collate, pad_id=PADDING),
         TextClassification.loss,
     )
 
@@ -92,37 +85,26 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES))
-    for name, value in (
-        ("layers", 4),
-        ("hidden", 256),
-        ("heads", 4),
-        ("batch-size", 32),
-        ("steps", 20),
-        ("rounds", 3),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     args.precision = "float32"
     logging.set_verbosity_error()
-    lengths = throughput.made_lengths(*throughput.TASKS["SST-2"][2])[
-        : args.steps * args.batch_size
-    ]
-    examples = examples_of(lengths)
+    lengths = throughput.draw_lengths(*throughput.TASKS["SST-2"].made_lengths)
+    examples = draw_examples(lengths[: args.steps * args.batch_size])
     print(f"{'family':12} {'bertshift':>10} {'Trainer':>10}   ratio")
     for family in args.families:
-        config, seconds = config_of(family, args), {ours: [], theirs: []}
-        for number in range(args.rounds + 1):
-            for contender, taken in seconds.items():
-                set_seed(0)
-                # The first round warms caches and kernels up and is not counted.
-                time = contender(
-                    config, examples if number else examples[: 2 * args.batch_size], args
-                )
-                if number:
-                    taken.append(time)
-        ratio = statistics.median(
-            t / o for o, t in zip(seconds[ours], seconds[theirs], strict=True)
-        )
+        config = make_config(family, args)
+        contenders = {
+            "bertshift": partial(ours, config, args=args),
+            "Trainer": partial(theirs, config, args=args),
+        }
+        seconds = throughput.alternate(contenders, examples, args.rounds, 2 * args.batch_size)
+        ratio = throughput.median_ratio(seconds["Trainer"], seconds["bertshift"])
         speeds = [len(examples) / statistics.median(taken) for taken in seconds.values()]
         print(f"{family:12} {speeds[0]:10.1f} {speeds[1]:10.1f} {ratio:7.2f}", flush=True)
 

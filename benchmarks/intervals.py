@@ -1,7 +1,8 @@
 """What intervals over inputs cost: every metric with its values without each of 20 blocks of
 inputs, against without.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/intervals.py [--width 768] [--tokens 15000] [--layers 1] [--seeds 3]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/intervals.py
+        [--width 768] [--tokens 15000] [--layers 1] [--seeds 3]
         [--metrics svcca rsa ...] [--times 3]
 
 CPU time of a whole comparison from files, of several seeds with their parent, which they share;
@@ -16,10 +17,11 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from statistics import median
-from time import process_time
 from unittest.mock import patch
 
 import numpy as np
+from made_activations import draw_maps, make_index
+from timing import timed
 
 from bertshift.activations.store import writing
 from bertshift.metrics import cosine, jensen_shannon, layer_cka, rsa, similarity, svcca
@@ -39,24 +41,16 @@ METRICS = {
 
 def write(path: Path, hidden: list[np.ndarray], rng: np.random.Generator) -> None:
     tokens, width = hidden[0].shape
-    offsets = np.arange(0, tokens + 1, LENGTH)
-    special = np.zeros(tokens, bool)
-    special[offsets[:-1]] = special[offsets[1:] - 1] = True
-    index = {
-        "token_ids": np.zeros(tokens, np.int32),
-        "special": special,
-        "segment": np.zeros(tokens, np.uint8),
-        "example_offsets": offsets,
-        "map_offsets": np.arange(len(offsets)) * LENGTH**2,
-        "example_ids": np.arange(len(offsets) - 1).astype(str),
-    }
+    lengths = np.full(tokens // LENGTH, LENGTH)
+    index = make_index(lengths)
+    starts = index["example_offsets"][:-1]
+    index["special"][starts] = index["special"][starts + LENGTH - 1] = True
     with writing(path, index, len(hidden) - 1, width, HEADS) as writer:
-        for example, start in enumerate(offsets[:-1]):
+        for example, start in enumerate(starts):
             for layer, states in enumerate(hidden):
                 writer.hidden(layer, example, states[start : start + LENGTH])
             for layer in range(1, len(hidden)):
-                maps = rng.exponential(size=(HEADS, LENGTH, LENGTH)).astype(np.float32)
-                writer.attention(layer, example, maps / maps.sum(-1, keepdims=True))
+                writer.attention(layer, example, draw_maps(rng, HEADS, LENGTH))
 
 
 def hidden_states(
@@ -71,11 +65,10 @@ def hidden_states(
     return [states.astype(np.float32) for states in (x, *models)]
 
 
-def seconds_of(compare, *runs: list[Pair]) -> float:
-    start = process_time()
-    for pairs in runs:
-        compare(pairs)
-    return process_time() - start
+def time_alone(compare, pairs: list[Pair]) -> float:
+    """Compare one pair at a time, without blocks."""
+    with patch.object(blocks, "BLOCKS", 1):
+        return sum(timed(compare, [pair])[0] for pair in pairs)
 
 
 def main():
@@ -87,31 +80,31 @@ def main():
     parser.add_argument("--metrics", nargs="*", choices=METRICS, default=list(METRICS))
     parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
-    rng, tokens = np.random.default_rng(0), arguments.tokens // LENGTH * LENGTH
+    rng = np.random.default_rng(0)
+    tokens = arguments.tokens // LENGTH * LENGTH
     states = partial(hidden_states, rng, tokens, arguments.width, arguments.seeds)
     layers = [states() for _ in range(arguments.layers + 1)]
     with tempfile.TemporaryDirectory() as folder:
         parent, *models = (Path(folder) / f"{run}.npz" for run in range(arguments.seeds + 1))
-        for path, own in zip((parent, *models), zip(*layers), strict=True):
-            write(path, list(own), rng)
+        for path, hidden in zip((parent, *models), zip(*layers), strict=True):
+            write(path, list(hidden), rng)
         pairs = [Pair(model, parent) for model in models]
         print(
-            f"{arguments.layers + 1} layers of states, {tokens} tokens, width {arguments.width}, {arguments.seeds} seeds, "
-            f"{blocks.BLOCKS} blocks"
+            f"{arguments.layers + 1} layers of states, {tokens} tokens, width {arguments.width},"
+            f" {arguments.seeds} seeds, {blocks.BLOCKS} blocks"
         )
         print(f"{'metric':16}{'without, s':>12}{'with, s':>10}{'ratio':>8}")
         for name in arguments.metrics:
-            alone, both = [], []
+            compare = METRICS[name]
+            without_blocks, with_blocks = [], []
             with redirect_stderr(StringIO()):
-                METRICS[name](pairs)  # the files are in memory
+                compare(pairs)  # the files are in memory
                 for _ in range(arguments.times):
-                    with patch.object(blocks, "BLOCKS", 1):
-                        alone.append(seconds_of(METRICS[name], *([pair] for pair in pairs)))
-                    both.append(seconds_of(METRICS[name], pairs))
-            print(
-                f"{name:16}{median(alone):12.2f}{median(both):10.2f}{median(both) / median(alone):8.2f}",
-                flush=True,
-            )
+                    without_blocks.append(time_alone(compare, pairs))
+                    with_blocks.append(timed(compare, pairs)[0])
+            without, complete = median(without_blocks), median(with_blocks)
+            ratio = complete / without
+            print(f"{name:16}{without:12.2f}{complete:10.2f}{ratio:8.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,35 +1,36 @@
 """Jensen-Shannon divergence of attention maps: ours against scipy's, row by row and vectorised, on
 one thread.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/jensen_shannon.py [--examples 100] [--length 50]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/jensen_shannon.py
+        [--examples 100] [--length 50]
 
 scipy is given float64 rows, as ours computes in float64; with float32 rows it is faster and loses
 digits (last line).
 """
 
 import argparse
-from time import process_time
 
 import numpy as np
 import torch
 from scipy.spatial.distance import jensenshannon
+from timing import timed
 
 from bertshift.activations.store import Maps
 from bertshift.metrics import jensen_shannon
 
 
 def softmax(logits):
-    logits = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return (logits / logits.sum(axis=1, keepdims=True)).astype(np.float32)
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return (exponentials / exponentials.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-def best(function, repeats=3):
-    times = []
+def fastest(function, repeats=3):
+    """Return the fewest CPU seconds of some calls, and the value."""
+    seconds = []
     for _ in range(repeats):
-        start = process_time()
-        value = function()
-        times.append(process_time() - start)
-    return min(times), value
+        taken, value = timed(function)
+        seconds.append(taken)
+    return min(seconds), value
 
 
 def main():
@@ -50,7 +51,7 @@ def main():
         return (np.asarray(divergence) ** 2).reshape(examples, heads, length).mean(axis=2)
 
     wide = p.astype(np.float64), q.astype(np.float64)
-    seconds, ours = best(lambda: jensen_shannon.per_map(*maps))
+    seconds, ours = fastest(lambda: jensen_shannon.per_map(*maps))
     routes = {
         "scipy row by row": lambda: [jensenshannon(a, b) for a, b in zip(*wide)],
         "scipy axis=1": lambda: jensenshannon(*wide, axis=1),
@@ -60,7 +61,8 @@ def main():
     print(f"{'route':24}{'CPU s':>10}{'ratio':>8}  largest relative difference")
     print(f"{'ours':24}{seconds:10.4f}{1:8.1f}")
     for name, route in routes.items():
-        theirs, value = best(route, 1 if "row" in name else 3)
+        repeats = 1 if name == "scipy row by row" else 3
+        theirs, value = fastest(route, repeats)
         difference = np.abs(per_map(value) / ours - 1).max()
         print(f"{name:24}{theirs:10.4f}{theirs / seconds:8.1f}  {difference:.1e}")
 

@@ -18,30 +18,36 @@ from tempfile import TemporaryDirectory
 
 from bertshift.running import warm
 
-SCRIPT = "from bertshift.running.warm import hand_over\nhand_over()\nimport bertshift.training.finetuning\n"
+SCRIPT = """
+from bertshift.running.warm import hand_over
+hand_over()
+import bertshift.training.finetuning
+"""
 
 
-def seconds(script, environment):
-    begun = time.perf_counter()
+def time_job(script, environment):
+    start = time.perf_counter()
     subprocess.run([sys.executable, script], check=True, env=environment)
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
-    alone, ratios = dict(os.environ), []
-    server = warm.start()
+    without_server = dict(os.environ)
+    server = warm.start()  # adds its address to os.environ
+    ratios = []
     with TemporaryDirectory() as folder:
         script = Path(folder) / "job.py"
         script.write_text(SCRIPT)
-        first = sum(seconds(script, os.environ) for _ in range(warm.ENOUGH))
-        print(f"the first {warm.ENOUGH}, with the import: {first:.2f} s")
+        import_seconds = sum(time_job(script, os.environ) for _ in range(warm.ENOUGH))
+        print(f"the first {warm.ENOUGH}, with the import: {import_seconds:.2f} s")
         for _ in range(rounds):
-            own, forked = seconds(script, alone), seconds(script, os.environ)
-            ratios.append(own / forked)
-            print(f"own Python {own:.2f} s, fork {forked:.3f} s, ratio {ratios[-1]:.0f}")
+            python = time_job(script, without_server)
+            fork = time_job(script, os.environ)
+            ratios.append(python / fork)
+            print(f"own Python {python:.2f} s, fork {fork:.3f} s, ratio {ratios[-1]:.0f}")
     print(f"median ratio {statistics.median(ratios):.0f}")
     server.stdin.close()
 

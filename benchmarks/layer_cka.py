@@ -1,7 +1,8 @@
 """CKA of all pairs of layers of two models in one pass against a loop over pairs of Gram matrices,
 CPU time, same threads.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/layer_cka.py [--tokens 5000] [--width 768] [--layers 13] [--pairs 3]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/layer_cka.py
+        [--tokens 5000] [--width 768] [--layers 13] [--pairs 3]
 
 The three maps, before, after and across, are all pairs of 2 x 13 layers. The loop makes both Gram
 matrices of each pair, in float64, and takes the unbiased HSIC of Song et al. 2012 term by term;
@@ -13,9 +14,9 @@ import argparse
 import resource
 import tempfile
 from pathlib import Path
-from time import process_time
 
 import numpy as np
+from timing import timed
 
 from bertshift.metrics.hidden_states import CenteredStates
 from bertshift.metrics.layer_cka import all_pairs
@@ -26,14 +27,13 @@ def memory_mapped(path, x):
     return np.memmap(path, x.dtype, "r", shape=x.shape)
 
 
-def layers_of(number, tokens, width, folder):
-    """A walk of states from layer to layer, in float32 files."""
+def draw_layers(number, tokens, width, folder):
+    """Write a walk of states from layer to layer to float32 files."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(tokens, width)) * np.geomspace(2, 0.05, width) + 10 * rng.normal(
-        size=width
-    )
+    spectrum = np.geomspace(2, 0.05, width)
+    x = rng.normal(size=(tokens, width)) * spectrum + 10 * rng.normal(size=width)
     for layer in range(number):
-        x = x + 0.4 * rng.normal(size=(tokens, width)) * np.geomspace(2, 0.05, width)
+        x = x + 0.4 * rng.normal(size=(tokens, width)) * spectrum
         yield memory_mapped(folder / f"{layer}", x.astype(np.float32))
 
 
@@ -54,10 +54,13 @@ def cka(k, l):
     return hsic(k, l) / np.sqrt(hsic(k, k) * hsic(l, l))
 
 
-def timed(function):
-    start = process_time()
-    found = function()
-    return process_time() - start, found
+def peak_megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def compare_layers(layers):
+    values, _ = all_pairs([CenteredStates.of(x) for x in layers])
+    return values
 
 
 def main():
@@ -67,32 +70,29 @@ def main():
     arguments = parser.parse_args()
     number = 2 * arguments.layers
     with tempfile.TemporaryDirectory() as folder:
-        layers = list(layers_of(number, arguments.tokens, arguments.width, Path(folder)))
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        ours, (found, _) = timed(lambda: all_pairs([CenteredStates.of(x) for x in layers]))
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        one, _ = timed(
-            lambda: all_pairs([CenteredStates.of(x) for x in layers[: arguments.layers]])
-        )
+        layers = list(draw_layers(number, arguments.tokens, arguments.width, Path(folder)))
+        before = peak_megabytes()
+        ours, values = timed(compare_layers, layers)
+        more = peak_megabytes() - before
+        one_model, _ = timed(compare_layers, layers[: arguments.layers])
         # Of the three maps, each pair once: two triangles with their diagonals, and a square.
         count = number * (number + 1) // 2
-        chosen = [(i, number - 1 - i) for i in range(arguments.pairs)]
-        loop, theirs = timed(lambda: [cka(gram(layers[i]), gram(layers[j])) for i, j in chosen])
-        made, grams = timed(lambda: [gram(layers[i]) for i in range(2)])
-        compared, _ = timed(lambda: hsic(*grams))
-    loop *= count / len(chosen)
-    kept = number * made / 2 + count * compared
-    difference = max(
-        abs(found[i, j] - value) for (i, j), value in zip(chosen, theirs, strict=True)
-    )
+        pairs = [(i, number - 1 - i) for i in range(arguments.pairs)]
+        loop, theirs = timed(lambda: [cka(gram(layers[i]), gram(layers[j])) for i, j in pairs])
+        two_grams, grams = timed(lambda: [gram(layers[i]) for i in range(2)])
+        one_hsic, _ = timed(hsic, *grams)
+    loop *= count / len(pairs)
+    matrices_kept = number * two_grams / 2 + count * one_hsic
+    difference = max(abs(values[pair] - value) for pair, value in zip(pairs, theirs, strict=True))
     print(f"{arguments.tokens} tokens, width {arguments.width}, {count} pairs of {number} layers")
     print(f"{'route':24}{'CPU s':>10}{'ratio':>8}")
-    print(f"{'ours, one model alone':24}{one:10.1f}")
+    print(f"{'ours, one model alone':24}{one_model:10.1f}")
     print(
-        f"{'ours':24}{ours:10.1f}{1:8.1f}   {(most - before) / 1e3:.0f} MB more than before, mapped files among them"
+        f"{'ours':24}{ours:10.1f}{1:8.1f}"
+        f"   {more:.0f} MB more than before, mapped files among them"
     )
     print(f"{'loop over pairs':24}{loop:10.1f}{loop / ours:8.1f}   differs by {difference:.1e}")
-    print(f"{'loop, matrices kept':24}{kept:10.1f}{kept / ours:8.1f}")
+    print(f"{'loop, matrices kept':24}{matrices_kept:10.1f}{matrices_kept / ours:8.1f}")
 
 
 if __name__ == "__main__":

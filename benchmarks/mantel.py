@@ -42,40 +42,51 @@ def study(rng: np.random.Generator, design: tuple, relation: str) -> Iterator[Bl
     for name, shape in shapes.items():
         effects = SPREADS[name] * rng.normal(size=(2, *shape, 2))
         points = points + (effects[[0, 0]] if name in SHARED[relation] else effects)
-    kept = np.sort(rng.permutation(inits * kinds * seeds)[failed:])
-    init, kind, seed = np.unravel_index(kept, (inits, kinds, seeds))
+    trained = np.sort(rng.permutation(inits * kinds * seeds)[failed:])
+    init, kind, seed = np.unravel_index(trained, (inits, kinds, seeds))
     for number in range(inits):
-        here = init == number
-        own = points[:, number, kind[here], seed[here]]
-        apart = np.linalg.norm(own[:, :, None] - own[:, None], axis=-1)
-        yield Block(*apart, kind[here], seed[here])
+        in_init = init == number
+        run_points = points[:, number, kind[in_init], seed[in_init]]
+        distances = np.linalg.norm(run_points[:, :, None] - run_points[:, None], axis=-1)
+        yield Block(*distances, kind[in_init], seed[in_init])
 
 
 def free(block: Block) -> Block:
     """Name all runs as seeds of one kind."""
-    return Block(block.distance, block.behaviour, [0] * len(block.kinds), range(len(block.kinds)))
+    runs = len(block.kinds)
+    return Block(block.distance, block.behaviour, [0] * runs, range(runs))
+
+
+def do_tests(blocks: list[Block], name: str) -> list:
+    """Do each of TESTS."""
+    unnamed = [free(block) for block in blocks]
+    return [
+        mantel(unnamed, name, keep_kinds=False, orders=ORDERS),
+        mantel(blocks, name, keep_kinds=False, orders=ORDERS),
+        mantel(blocks, name, keep_kinds=True, orders=ORDERS),
+    ]
 
 
 def rates(studies: int, design: tuple, relation: str) -> list[str]:
     """Count how often p is at most .05 in each of TESTS."""
-    rng, found = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    results = []
     for number in range(studies):
         blocks = list(study(rng, design, relation))
-        runs = [free(block) for block in blocks]
-        tests = [(runs, False), (blocks, False), (blocks, True)]
-        name = str(number)
-        found.append([mantel(each, name, keep_kinds=keep, orders=ORDERS) for each, keep in tests])
-    p = np.array([[test.p for test in tests] for tests in found])
-    orders = np.array([[test.orders for test in tests] for tests in found]).max(0)
+        results.append(do_tests(blocks, str(number)))
+    p = np.array([[test.p for test in tests] for tests in results])
+    orders = np.array([[test.orders for test in tests] for tests in results]).max(0)
     shares = np.mean(p <= LEVEL, axis=0)
-    return [f"{s:.1%}" if n * LEVEL >= 1 else "-" for s, n in zip(shares, orders, strict=True)]
+    can_reject = orders * LEVEL >= 1
+    return [f"{share:.1%}" if can else "-" for share, can in zip(shares, can_reject, strict=True)]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--studies", type=int, default=1000)
     studies = parser.parse_args().studies
-    print("".join(f"{name:>9}" for name in [""] * 4 + [each for each in SHARED for _ in TESTS]))
+    relations = [relation for relation in SHARED for _ in TESTS]
+    print("".join(f"{name:>9}" for name in [""] * len(DESIGN) + relations))
     print("".join(f"{name:>9}" for name in DESIGN + TESTS * len(SHARED)))
     for design in DESIGNS:
         cells = [cell for relation in SHARED for cell in rates(studies, design, relation)]

@@ -8,6 +8,7 @@ the time; the ratio is the median over rounds. Both end with the same weights, w
 """
 
 import argparse
+import math
 import statistics
 import time
 from functools import partial
@@ -27,15 +28,14 @@ SHARES = (0, 1, 2, 5, 10, 25, 50, 100)
 
 
 def trained(inputs, start, folder, snapshots):
-    """(seconds, weights)"""
-    model, settings = (
-        starting_model(inputs.task, start, seed=1),
-        TrainSettings(**TRAINING, norms_every=10),
-    )
+    """Return seconds and weights."""
+    model = starting_model(inputs.task, start, seed=1)
+    settings = TrainSettings(**TRAINING, norms_every=10)
     collate = partial(inputs.task.collate, pad_id=inputs.tokenizer.pad_token_id)
-    steps = settings.total_steps(-(-len(inputs.examples) // settings.batch_size))
+    steps_per_epoch = math.ceil(len(inputs.examples) / settings.batch_size)
+    steps = settings.total_steps(steps_per_epoch)
     files = {round(steps * share / 100): folder / f".step{share}" for share in SHARES}
-    begun = time.perf_counter()
+    begin = time.perf_counter()
     train(
         model,
         inputs.examples,
@@ -48,7 +48,7 @@ def trained(inputs, start, folder, snapshots):
     )
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter() - begun, model.state_dict()
+    return time.perf_counter() - begin, model.state_dict()
 
 
 def main():
@@ -67,20 +67,17 @@ def main():
         inputs = Inputs(TASK, rows, read_sidecar(data), start)
         trained(inputs, start, Path(temporary) / "warm", snapshots=False)
         for number in range(arguments.rounds):
-            folders = [Path(temporary) / f"{number}{kind}" for kind in ("without", "with")]
-            (without, plain), (seconds, watched) = (
-                trained(inputs, start, folder, snapshots=bool(which))
-                for which, folder in enumerate(folders)
-            )
+            folder = Path(temporary)
+            without, plain = trained(inputs, start, folder / f"{number}without", snapshots=False)
+            seconds, watched = trained(inputs, start, folder / f"{number}with", snapshots=True)
             assert all(torch.equal(weight, watched[name]) for name, weight in plain.items())
             ratios.append(seconds / without)
             print(
                 f"without {without:7.2f} s   with {seconds:7.2f} s   ratio {ratios[-1]:.3f}",
                 flush=True,
             )
-    print(
-        f"{len(SHARES)} snapshots, {arguments.shape}: ratio {statistics.median(ratios):.3f}, the same weights"
-    )
+    ratio = statistics.median(ratios)
+    print(f"{len(SHARES)} snapshots, {arguments.shape}: ratio {ratio:.3f}, the same weights")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,21 @@ def activations(model, tokens):
     return [h.flatten(0, 1) for h in output.hidden_states], list(output.attentions)
 
 
+def move(weight, share):
+    """Move a matrix by a share of its weights' deviation."""
+    if weight.dim() > 1 and weight.is_floating_point():
+        return weight + share * weight.std() * torch.randn_like(weight)
+    return weight
+
+
+def rsa_distance(x, y):
+    return 1 - rsa(x.numpy(), y.numpy())
+
+
+def svcca_distance(x, y):
+    return svcca(x.numpy(), y.numpy())["svcca99"]["value"]
+
+
 def divergence(p, q):
     examples, _, length, _ = p.shape
     offsets = np.arange(examples + 1) * length**2
@@ -51,37 +66,25 @@ def main():
     weights = {name: weight.clone() for name, weight in base.state_dict().items()}
     print("moved\tmetric\tsmallest\tlargest\t" + "\t".join(TYPES))
     for share in (1e-4, 1e-3, 1e-2, 1e-1):
-        base.load_state_dict(
-            {
-                n: w + share * w.std() * torch.randn_like(w)
-                if w.dim() > 1 and w.is_floating_point()
-                else w
-                for n, w in weights.items()
-            }
-        )
+        base.load_state_dict({name: move(weight, share) for name, weight in weights.items()})
         moved_hidden, moved_maps = activations(base, tokens)
         metrics = {
             "JS": (divergence, maps, moved_maps),
-            "1 - RSA": (lambda x, y: 1 - rsa(x.numpy(), y.numpy()), hidden, moved_hidden),
-            "SVCCA99": (
-                lambda x, y: svcca(x.numpy(), y.numpy())["svcca99"]["value"],
-                hidden[1:],
-                moved_hidden[1:],
-            ),
+            "1 - RSA": (rsa_distance, hidden, moved_hidden),
+            "SVCCA99": (svcca_distance, hidden[1:], moved_hidden[1:]),
         }
         for name, (metric, reference, model) in metrics.items():
             exact = np.array([metric(x, y) for x, y in zip(reference, model)])
             errors = []
-            for kind in TYPES.values():
+            for dtype in TYPES.values():
                 stored = [
-                    metric(x.to(kind).float(), y.to(kind).float())
+                    metric(x.to(dtype).float(), y.to(dtype).float())
                     for x, y in zip(reference, model)
                 ]
                 errors.append(np.abs(np.array(stored) / exact - 1).max())
-            print(
-                f"{share:g}\t{name}\t{exact.min():.2g}\t{exact.max():.2g}\t"
-                + "\t".join(f"{e:.1e}" for e in errors)
-            )
+            columns = [f"{share:g}", name, f"{exact.min():.2g}", f"{exact.max():.2g}"]
+            columns += [f"{error:.1e}" for error in errors]
+            print("\t".join(columns))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A training step of the structural probes of all layers, against one probe after the other from
 its definition.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/structural_probes.py [--mirror DATA] [--rank 128 768]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/structural_probes.py
+        [--mirror DATA] [--rank 128 768]
 
 The other route is the published description of Hewitt and Manning (2019) in plain torch: words [B,
 T, d], padded, times the probe's matrix; differences of all pairs [B, T, T, r]; squares, summed;
@@ -15,12 +16,12 @@ the same mean and spread.
 import argparse
 import sys
 from pathlib import Path
-from time import process_time
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
 
 import numpy as np
 import torch
+from timing import timed
 from torch.nn.utils.rnn import pad_sequence
 
 from bertshift.data import conllu
@@ -28,15 +29,20 @@ from bertshift.probes import structural
 from bertshift.probes.structural import Probe, Sentences, StructuralSettings
 
 
-def real_heads(mirror):
+def read_heads(mirror):
     rows, _ = conllu.read(mirror / "UD_English-EWT" / "en_ewt-ud-train.conllu", {})
     return [row["heads"] for row in rows]
 
 
-def made_heads(rng, sentences=2000):
+def draw_heads(rng, sentences=2000):
     # EWT's mean and deviation: 16.3 and 12.4
     lengths = np.clip(rng.gamma(1.73, 9.4, sentences).round().astype(int), 2, 159)
-    return [[int(rng.integers(max(0, i - 4), i)) if i else 0 for i in range(n)] for n in lengths]
+    return [[draw_head(rng, word) for word in range(length)] for length in lengths]
+
+
+def draw_head(rng, word):
+    """Draw one of the four words before; the first word is the root."""
+    return int(rng.integers(max(0, word - 4), word)) if word else 0
 
 
 class Definition:
@@ -48,17 +54,19 @@ class Definition:
         self.optimizers = [torch.optim.Adam([weight], lr=1e-3) for weight in self.weights]
 
     def prepare(self, sentences, members):
-        """What its data loader would give: padded vectors of each layer, padded gold with -1,
-        lengths."""
+        """Return what its data loader would give: padded vectors of each layer, gold padded with
+        -1, lengths."""
         batch = sentences.batch(members)
-        words = [part.transpose(0, 1) for part in batch.vectors.split(batch.lengths)]
+        sentence_vectors = [part.transpose(0, 1) for part in batch.vectors.split(batch.lengths)]
         layers = [
-            pad_sequence(list(layer), batch_first=True) for layer in zip(*words, strict=True)
+            pad_sequence(list(layer), batch_first=True)
+            for layer in zip(*sentence_vectors, strict=True)
         ]
         longest = max(batch.lengths)
-        gold = torch.full((len(members), *[longest] * batch.gold[self.kind][0].dim()), -1.0)
-        for row, one in zip(gold, batch.gold[self.kind], strict=True):
-            row[tuple(slice(n) for n in one.shape)] = one
+        sentence_gold = batch.gold[self.kind]
+        gold = torch.full((len(members), *[longest] * sentence_gold[0].dim()), -1.0)
+        for padded, values in zip(gold, sentence_gold, strict=True):
+            padded[tuple(slice(size) for size in values.shape)] = values
         return layers, gold, torch.tensor(batch.lengths, dtype=torch.float32)
 
     def step(self, layers, gold, lengths):
@@ -69,35 +77,24 @@ class Definition:
 
     def loss(self, z, gold, lengths):
         if self.kind == "depth":
-            predicted, size, sums = z.square().sum(-1), lengths, 1
+            predicted, size, axes = z.square().sum(-1), lengths, 1
         else:
-            predicted, size, sums = (
-                (z[:, :, None] - z[:, None]).square().sum(-1),
-                lengths**2,
-                (1, 2),
-            )
+            differences = z[:, :, None] - z[:, None]
+            predicted, size, axes = differences.square().sum(-1), lengths**2, (1, 2)
         mask = (gold != -1).float()
-        return ((predicted * mask - gold * mask).abs().sum(sums) / size).mean()
-
-
-def seconds_of(function):
-    start = process_time()
-    function()
-    return process_time() - start
+        return ((predicted * mask - gold * mask).abs().sum(axes) / size).mean()
 
 
 def gradient_difference(probes, definition, sentences, members):
     """Largest relative difference between the two routes' gradients, in the norm of a layer's
     gradient."""
-    batch, (layers, gold, lengths) = (
-        sentences.batch(members),
-        definition.prepare(sentences, members),
-    )
+    batch = sentences.batch(members)
+    layers, gold, lengths = definition.prepare(sentences, members)
     worst = 0.0
-    pairs = zip(
-        structural.losses_and_gradients(batch, probes), layers, definition.weights, strict=True
-    )
-    for (probe, _, gradient), vectors, weight in pairs:
+    gradients = structural.losses_and_gradients(batch, probes)
+    for (probe, _, gradient), vectors, weight in zip(
+        gradients, layers, definition.weights, strict=True
+    ):
         ours = batch.vectors[:, probe.layer].T @ gradient
         (theirs,) = torch.autograd.grad(definition.loss(vectors @ weight, gold, lengths), weight)
         worst = max(worst, float((ours - theirs).norm() / theirs.norm()))
@@ -116,21 +113,19 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    every = real_heads(arguments.mirror) if arguments.mirror else made_heads(rng)
-    heads = [
-        every[i]
-        for i in rng.choice(len(every), arguments.batches * arguments.batch, replace=False)
-    ]
+    heads = read_heads(arguments.mirror) if arguments.mirror else draw_heads(rng)
+    chosen = rng.choice(len(heads), arguments.batches * arguments.batch, replace=False)
+    heads = [heads[i] for i in chosen]
     words = sum(map(len, heads))
-    vectors = torch.from_numpy(
-        rng.normal(size=(words, arguments.layers, arguments.width)).astype(np.float32)
-    )
-    rows = [{"heads": one, "upos": ["NOUN"] * len(one)} for one in heads]
+    vectors = rng.normal(size=(words, arguments.layers, arguments.width)).astype(np.float32)
+    vectors = torch.from_numpy(vectors)
+    rows = [{"heads": tree, "upos": ["NOUN"] * len(tree)} for tree in heads]
     sentences = Sentences(vectors, rows, torch.device("cpu"))
     batches = np.arange(len(heads)).reshape(arguments.batches, arguments.batch)
     print(
-        f"{arguments.layers} layers, width {arguments.width}, {arguments.batches} batches of {arguments.batch} sentences, "
-        f"{words / len(heads):.1f} words a sentence, longest {max(map(len, heads))}; mean CPU ms a step"
+        f"{arguments.layers} layers, width {arguments.width}, {arguments.batches} batches of"
+        f" {arguments.batch} sentences, {words / len(heads):.1f} words a sentence, longest"
+        f" {max(map(len, heads))}; mean CPU ms a step"
     )
     print(f"{'probe':18}{'ours':>9}{'definition':>12}{'ratio':>8}  difference of gradients")
     for kind in arguments.kinds:
@@ -141,17 +136,19 @@ def main():
             ]
             definition = Definition(kind, [probe.weight for probe in probes])
             difference = gradient_difference(probes, definition, sentences, batches[0])
-            structural.step(
-                probes, sentences.batch(batches[0])
-            )  # neither route is timed setting itself up
+            # Neither route's first step is timed.
+            structural.step(probes, sentences.batch(batches[0]))
             definition.step(*definition.prepare(sentences, batches[0]))
             ours = theirs = 0.0
             for members in batches:
                 batch, prepared = sentences.batch(members), definition.prepare(sentences, members)
-                theirs += 1e3 * seconds_of(lambda: definition.step(*prepared)) / len(batches)  # noqa: B023
-                ours += 1e3 * seconds_of(lambda: structural.step(probes, batch)) / len(batches)  # noqa: B023
+                theirs += timed(definition.step, *prepared)[0]
+                ours += timed(structural.step, probes, batch)[0]
+            milliseconds = 1e3 * ours / len(batches), 1e3 * theirs / len(batches)
+            name = f"{kind}, rank {rank}"
             print(
-                f"{f'{kind}, rank {rank}':18}{ours:9.1f}{theirs:12.1f}{theirs / ours:8.1f}  {difference:.1e}",
+                f"{name:18}{milliseconds[0]:9.1f}{milliseconds[1]:12.1f}{theirs / ours:8.1f}"
+                f"  {difference:.1e}",
                 flush=True,
             )
 

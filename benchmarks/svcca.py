@@ -9,41 +9,40 @@ left.
 """
 
 import argparse
-from time import process_time
 
 import numpy as np
+from timing import timed
 
 from bertshift.metrics.hidden_states import CenteredStates, Comparison
 from bertshift.metrics.svcca import SHARE, correlations, svcca
 
 
+def principal_components(z):
+    """Cut [neurons, n] at 99% of the variance."""
+    _, s, v = np.linalg.svd(z - z.mean(axis=1, keepdims=True), full_matrices=False)
+    k = int(np.searchsorted(np.cumsum(s**2), 0.99 * np.sum(s**2))) + 1
+    return s[:k, None] * v[:k]
+
+
+def inverse_root(covariance):
+    values, vectors = np.linalg.eigh(np.linalg.pinv(covariance))
+    return vectors * np.sqrt(values) @ vectors.T
+
+
 def two_decompositions(x, y):
     """x, y [d, n], neurons first, as that library wants them."""
-    kept = []
-    for z in (x, y):
-        z = z.astype(np.float64)
-        _, s, v = np.linalg.svd(z - z.mean(axis=1, keepdims=True), full_matrices=False)
-        k = int(np.searchsorted(np.cumsum(s**2), 0.99 * np.sum(s**2))) + 1
-        kept.append(s[:k, None] * v[:k])
-    k = len(kept[0])
-    covariance = np.cov(*kept)
-    roots = []
-    for block in (covariance[:k, :k], covariance[k:, k:]):
-        values, vectors = np.linalg.eigh(np.linalg.pinv(block))
-        roots.append(vectors * np.sqrt(values) @ vectors.T)
-    return 1 - np.linalg.svd(roots[0] @ covariance[:k, k:] @ roots[1])[1].mean()
+    x, y = principal_components(x.astype(np.float64)), principal_components(y.astype(np.float64))
+    k = len(x)
+    covariance = np.cov(x, y)
+    cross = covariance[:k, k:]
+    whitened = inverse_root(covariance[:k, :k]) @ cross @ inverse_root(covariance[k:, k:])
+    return 1 - np.linalg.svd(whitened)[1].mean()
 
 
 def only_svcca99(x, y):
     moments = Comparison.of(CenteredStates.of(x), CenteredStates.of(y)).moments
     a, b = moments.principal()
     return 1 - correlations(a, b, moments.xy, a.count_for(SHARE), b.count_for(SHARE)).mean()
-
-
-def seconds_of(function):
-    start = process_time()
-    value = function()
-    return process_time() - start, value
 
 
 def main():
@@ -53,20 +52,16 @@ def main():
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)
     shape = arguments.tokens, arguments.width
-    x = (
-        rng.normal(size=shape)
-        * np.geomspace(2, 0.05, shape[1])
-        @ rng.normal(size=(shape[1], shape[1]))
-    )
+    spectrum = np.geomspace(2, 0.05, shape[1])
+    x = rng.normal(size=shape) * spectrum @ rng.normal(size=(shape[1], shape[1]))
     x = x + 10 * rng.normal(size=shape[1])
     y = (x + x.std() / 4 * rng.normal(size=shape)).astype(np.float32)
     x = x.astype(np.float32)
-    ours, value = seconds_of(lambda: only_svcca99(x, y))
-    all_variants, variants = seconds_of(lambda: svcca(x, y))
-    theirs, expected = seconds_of(lambda: two_decompositions(x.T, y.T))
-    print(
-        f"{shape[0]} tokens, width {shape[1]}, kept {variants['svcca99']['k_model']}, distance {value:.4f}"
-    )
+    ours, value = timed(only_svcca99, x, y)
+    all_variants, variants = timed(svcca, x, y)
+    theirs, expected = timed(two_decompositions, x.T, y.T)
+    kept = variants["svcca99"]["k_model"]
+    print(f"{shape[0]} tokens, width {shape[1]}, kept {kept}, distance {value:.4f}")
     print(f"{'route':24}{'CPU s':>10}{'ratio':>8}  difference")
     print(f"{'ours':24}{ours:10.2f}{1:8.1f}")
     print(f"{'ours, all variants':24}{all_variants:10.2f}{all_variants / ours:8.1f}")

@@ -1,7 +1,8 @@
 """A row of fine-tunings, one run after the other and several side by side: wall time, on a GPU
 where there is one.
 
-    PYTHONPATH=workflow python benchmarks/sweep_at_once.py [--runs 6] [--at-once 2] [--rows 400] [--shape 4x4x128]
+    PYTHONPATH=workflow python benchmarks/sweep_at_once.py
+        [--runs 6] [--at-once 2] [--rows 400] [--shape 4x4x128]
 
 A shape is layers x heads x width. "Each by itself" makes every run as a job of its own would, in a
 new process; threads are those that torch takes, shared out among runs that train side by side. All
@@ -13,7 +14,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from itertools import count
+from contextlib import redirect_stderr
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -45,37 +47,43 @@ trainer(start, data)(read_json(run), folder)
 
 
 def write_data(folder, number, rng):
+    """Write texts of random words, labelled by their first word; 200 rows are for evaluation."""
     rows = []
     for i in range(number + 200):
         words = rng.choice(WORDS, max(4, round(rng.normal(20, 6))))
-        rows.append({"id": str(i), "split": "train" if i < number else "dev", "text_a": " ".join(words),
-                     "label": "ab"[int(words[0][1:]) % 2]})  # fmt: skip
+        label = "ab"[int(words[0][1:]) % 2]
+        split = "train" if i < number else "dev"
+        rows.append({"id": str(i), "split": split, "text_a": " ".join(words), "label": label})
     write_rows(folder, rows, ["a", "b"])
 
 
 def write_rows(folder, rows, labels):
-    """A prepared data set of these rows; labels None for a regression."""
-    write_jsonl(file := folder / "examples.jsonl", rows)
-    counts = Counter(row["split"] for row in rows)
+    """Write a prepared data set of these rows; labels None for a regression."""
+    file = folder / "examples.jsonl"
+    write_jsonl(file, rows)
     sidecar = {
         "name": "made",
         "kind": "sentence",
         "labels": labels,
         "published": None,
         "origin": "world",
+        "rows": Counter(row["split"] for row in rows),
+        "examples_sha256": sha256(file),
     }
-    write_json(
-        folder / "dataset.json", sidecar | {"rows": counts, "examples_sha256": sha256(file)}
-    )
+    write_json(folder / "dataset.json", sidecar)
 
 
 def write_encoder(folder, layers, heads, width, vocabulary=None):
     torch.manual_seed(0)
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = vocabulary or len(special + WORDS)
-    config = BertConfig(vocab_size=vocabulary, num_hidden_layers=layers, num_attention_heads=heads,
-                        hidden_size=width, intermediate_size=4 * width)  # fmt: skip
-    tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate(special + WORDS)})
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    config = BertConfig(
+        vocab_size=vocabulary or len(tokens),
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        hidden_size=width,
+        intermediate_size=4 * width,
+    )
+    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(tokens)})
     save_model(folder, BertForPreTraining(config), tokenizer)
 
 
@@ -84,11 +92,8 @@ def each_by_itself(runs, start, data, folder):
     for name, run in runs.items():
         file = folder / f"{name}.json"
         write_json(file, run)
-        subprocess.run(
-            [sys.executable, "-c", ALONE, file, start, data, folder / name],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
+        command = [sys.executable, "-c", ALONE, file, start, data, folder / name]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
         scores[name] = read_json(folder / name / "scores.json")
     return scores
 
@@ -100,44 +105,34 @@ def main():
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--shape", default="4x4x128")
     arguments = parser.parse_args()
-    runs = {
-        f"made.reinitL1H1_{seed}": {
-            "task": TASK,
-            "training": TRAINING,
-            "variants": ["reinitL1H1"],
-            "seed": seed,
-        }
-        for seed in range(arguments.runs)
-    }
-    device = (
-        torch.cuda.get_device_name()
-        if torch.cuda.is_available()
-        else f"CPU, {torch.get_num_threads()} threads"
-    )
+    run = {"task": TASK, "training": TRAINING, "variants": ["reinitL1H1"]}
+    runs = {f"made.reinitL1H1_{seed}": run | {"seed": seed} for seed in range(arguments.runs)}
+    device = f"CPU, {torch.get_num_threads()} threads"
+    if torch.cuda.is_available():
+        device = torch.cuda.get_device_name()
     print(f"{arguments.runs} runs, {arguments.rows} rows x 3 epochs, {arguments.shape}, {device}")
     with TemporaryDirectory() as temporary:
-        folder, number = Path(temporary), count()
+        folder = Path(temporary)
         start, data = folder / "start", folder / "data"
         data.mkdir()
         write_data(data, arguments.rows, np.random.default_rng(0))
         write_encoder(start, *map(int, arguments.shape.split("x")))
-        ways = {"each by itself": each_by_itself, "one row": sweep}
-        ways |= {
-            f"one row, {n} at once": lambda *places, n=n: sweep(*places, at_once=n)
-            for n in arguments.at_once
-        }
-        first = None
-        for name, way in ways.items():
-            (out := folder / f"out{next(number)}").mkdir()
-            begun, sys.stderr = time.perf_counter(), (folder / "log").open("w")
-            try:
-                scores = way(runs, start, data, out)
-            finally:
-                sys.stderr = sys.__stderr__
-            seconds = time.perf_counter() - begun
-            first = first or (seconds, scores)
+        routes = {"each by itself": each_by_itself, "one row": sweep}
+        for at_once in arguments.at_once:
+            routes[f"one row, {at_once} at once"] = partial(sweep, at_once=at_once)
+        results = []
+        for number, (name, route) in enumerate(routes.items()):
+            output = folder / f"out{number}"
+            output.mkdir()
+            begin = time.perf_counter()
+            with (folder / "log").open("w") as log, redirect_stderr(log):
+                scores = route(runs, start, data, output)
+            seconds = time.perf_counter() - begin
+            results.append((seconds, scores))
+            first_seconds, first_scores = results[0]
             print(
-                f"{name:24}{seconds:8.1f} s{first[0] / seconds:8.2f} x   same scores: {scores == first[1]}",
+                f"{name:24}{seconds:8.1f} s{first_seconds / seconds:8.2f} x"
+                f"   same scores: {scores == first_scores}",
                 flush=True,
             )
 

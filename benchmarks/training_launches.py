@@ -19,8 +19,10 @@ import os
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "workflow"))
@@ -53,20 +55,44 @@ from bertshift.training import log, loop
 from bertshift.training.settings import TrainSettings
 
 BATCH, STEPS, LABELS = 4, 4, ["a", "b", "c"]
-# Kind: its task, its model, and the target of an input of so many tokens.
+
+
+def tag_words(tokens: int) -> list[tuple]:
+    return [(word, word % 3) for word in range(1, tokens - 1)]
+
+
+def attach_words(tokens: int) -> list[tuple]:
+    """Make each word the dependent of the token before it."""
+    return [(0, NONE, NONE), *((word, word - 1, word % 3) for word in range(1, tokens - 1))]
+
+
+class Kind(NamedTuple):
+    """A kind of task: its task, its model, and the target of an input of so many tokens."""
+
+    task: type
+    build: Callable[[BertModel], nn.Module]
+    target: Callable[[int], object]
+
+
 KINDS = {
-    "classification": (TextClassification, partial(SequenceClassifier, outputs=3), lambda n: n % 3),
-    "regression": (TextClassification, partial(SequenceClassifier, outputs=1), float),
-    "spans": (AnswerSpans, SpanClassifier, lambda n: (1, n - 2)),
-    "tags": (Tagging, partial(TokenClassifier, labels=LABELS), lambda n: [(i, i % 3) for i in range(1, n - 1)]),
-    "dependencies": (DependencyParsing, partial(DependencyParser, labels=LABELS),
-                     lambda n: [(0, NONE, NONE), *((i, i - 1, i % 3) for i in range(1, n - 1))]),
-}  # fmt: skip
+    "classification": Kind(
+        TextClassification, partial(SequenceClassifier, outputs=3), lambda tokens: tokens % 3
+    ),
+    "regression": Kind(TextClassification, partial(SequenceClassifier, outputs=1), float),
+    "spans": Kind(AnswerSpans, SpanClassifier, lambda tokens: (1, tokens - 2)),
+    "tags": Kind(Tagging, partial(TokenClassifier, labels=LABELS), tag_words),
+    "dependencies": Kind(
+        DependencyParsing, partial(DependencyParser, labels=LABELS), attach_words
+    ),
+}
 # Neither launches a kernel: views and empty memory. The last are what the CPU makes of a dropout
 # besides one product.
-FREE = {"view", "_unsafe_view", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "alias",
-        "detach", "as_strided", "split", "split_with_sizes", "unbind", "lift_fresh", "empty", "empty_like",
-        "new_empty", "_record_function_enter_new", "_record_function_exit", "bernoulli_", "div_"}  # fmt: skip
+FREE = {
+    "view", "_unsafe_view", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze",
+    "squeeze", "alias", "detach", "as_strided", "split", "split_with_sizes", "unbind",
+    "lift_fresh", "empty", "empty_like", "new_empty", "_record_function_enter_new",
+    "_record_function_exit", "bernoulli_", "div_",
+}  # fmt: skip
 WAITS = {
     "item",
     "tolist",
@@ -78,6 +104,14 @@ WAITS = {
     "nonzero",
     "masked_select",
 }
+
+
+def count_tensors(batch: dict) -> int:
+    return sum(isinstance(value, torch.Tensor) for value in batch.values())
+
+
+def count_types(batch: dict) -> int:
+    return len({value.dtype for value in batch.values() if isinstance(value, torch.Tensor)})
 
 
 class Waits(TorchFunctionMode):
@@ -103,34 +137,36 @@ class Operations(TorchDispatchMode):
 
 
 def ours(model, examples, collate, loss, precision: str, counts: Counter) -> list[Counter]:
-    """The counts at the beginning of each step's forward pass."""
+    """Return the counts at the beginning of each step's forward pass."""
     marks = []
 
-    def marked(model, batch):
+    def marking_loss(model, batch):
         marks.append(counts.copy())
-        # As `to_device` would: one copy for all tensors of a type.
-        counts["copies"] += len(
-            {value.dtype for value in batch.values() if isinstance(value, torch.Tensor)}
-        )
+        counts["copies"] += count_types(batch)  # `to_device` copies all tensors of a type at once
         return loss(model, batch)
 
     settings = TrainSettings(
-        learning_rate=1e-5, batch_size=BATCH, steps=STEPS, precision=precision, norms_every=STEPS - 1,
+        learning_rate=1e-5,
+        batch_size=BATCH,
+        steps=STEPS,
+        precision=precision,
+        norms_every=STEPS - 1,
         checkpoint_minutes=0,
-    )  # fmt: skip
+    )
     log.STEPS_BETWEEN_READS = {"cpu": 1000}
     with tempfile.TemporaryDirectory() as folder, Waits(counts), Operations(counts):
-        loop.train(model, examples, collate, marked, settings, 0, Path(folder))
+        loop.train(model, examples, collate, marking_loss, settings, 0, Path(folder))
     return marks
 
 
 def trainer(model, examples, collate, loss, precision: str, counts: Counter) -> list[Counter]:
     model.train()
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    plain = [weight for weight in weights if weight.dim() == 1]
+    matrices = [weight for weight in weights if weight.dim() > 1]
+    vectors = [weight for weight in weights if weight.dim() == 1]
     groups = [
-        {"params": [weight for weight in weights if weight.dim() > 1], "weight_decay": 0.01},
-        {"params": plain, "weight_decay": 0.0},
+        {"params": matrices, "weight_decay": 0.01},
+        {"params": vectors, "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=1e-5, fused=True)
     scheduler = LambdaLR(optimizer, lambda step: 1 - step / STEPS)
@@ -139,14 +175,13 @@ def trainer(model, examples, collate, loss, precision: str, counts: Counter) -> 
         for start in range(0, STEPS * BATCH, BATCH):
             batch = collate(examples[start : start + BATCH])
             marks.append(counts.copy())
-            counts["copies"] += sum(isinstance(value, torch.Tensor) for value in batch.values())
+            counts["copies"] += count_tensors(batch)
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bfloat16"):
                 value = loss(model, batch)
             value.backward()
             value = value.detach()
-            if not (
-                torch.isnan(value) or torch.isinf(value)
-            ):  # TrainingArguments.logging_nan_inf_filter
+            # TrainingArguments.logging_nan_inf_filter
+            if not (torch.isnan(value) or torch.isinf(value)):
                 total += value
             nn.utils.clip_grad_norm_(weights, 1.0)
             optimizer.step()
@@ -158,48 +193,66 @@ def trainer(model, examples, collate, loss, precision: str, counts: Counter) -> 
 LOOPS = {"Trainer": trainer, "bertshift": ours}
 
 
+def make_encoder(layers: int, variant: str) -> BertModel:
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=100,
+        hidden_size=24,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=48,
+        attention_probs_dropout_prob=0.0,
+    )
+    encoder = BertModel(config)
+    if variant:
+        apply_variants(encoder, [naming.parse_variant(variant)], seed=0)
+    return encoder
+
+
 @cache
-def step(
+def count_step(
     route: str, kind: str, layers: int, variant: str, precision: str, norms_every: int
 ) -> Counter:
-    """Operations, waits and copies of a step on a padded batch, and of the norms that ours takes
-    now and then."""
+    """Count operations, waits and copies of a step on a padded batch, and of the norms that ours
+    takes now and then."""
     task, build, target = KINDS[kind]
-    torch.manual_seed(0)
-    bert = BertModel(
-        BertConfig(
-            vocab_size=100, hidden_size=24, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=48,
-            attention_probs_dropout_prob=0.0,
-        )
-    )  # fmt: skip
-    if variant:
-        apply_variants(bert, [naming.parse_variant(variant)], seed=0)
+    encoder = make_encoder(layers, variant)
+    lengths = [5, 7, 9, 6] * STEPS + [12]
     *examples, longest = [
-        Encoded(list(range(5, 5 + n)), [0] * n, target(n)) for n in [5, 7, 9, 6] * STEPS + [12]
+        Encoded(list(range(5, 5 + length)), [0] * length, target(length)) for length in lengths
     ]
 
     def collate(members):
         return task.collate([*members[:-1], longest], pad_id=0)  # so that every batch is padded
 
-    marks = LOOPS[route](build(bert), examples, collate, task.loss, precision, Counter())
+    marks = LOOPS[route](build(encoder), examples, collate, task.loss, precision, Counter())
     plain = marks[2] - marks[1]
-    if route == "bertshift" and norms_every:
-        # The first step has norms.
-        with_norms = marks[1] - marks[0]
-        return Counter(
-            {key: plain[key] + (with_norms[key] - plain[key]) / norms_every for key in plain}
-        )
-    return plain
+    if route != "bertshift" or not norms_every:
+        return plain
+    with_norms = marks[1] - marks[0]  # the first step has norms
+    counts = Counter()
+    for key in plain:
+        counts[key] = plain[key] + (with_norms[key] - plain[key]) / norms_every
+    return counts
 
 
-def trainings(scale: str) -> Counter:
-    """{(kind, layers, variant, norms_every): steps} of all fine-tunings and sweeps of a dry run of
-    figures/all."""
+class Training(NamedTuple):
+    """What the counts of a step depend on."""
+
+    kind: str
+    layers: int
+    variant: str
+    norms_every: int
+
+
+def count_trainings(scale: str) -> Counter:
+    """Count the steps of all fine-tunings and sweeps of a dry run of figures/all."""
     os.chdir(ROOT)
-    options, found = ["--config", f"scale={scale}"], Counter()
+    options = ["--config", f"scale={scale}"]
     jobs = dry_run("--cores", "1", *options)
     config, _ = parse_options(options)
     estimate = Estimate(config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=True)
+    steps = Counter()
     for job in jobs.values():
         runs = []
         if job.rule == "finetune":
@@ -207,12 +260,17 @@ def trainings(scale: str) -> Counter:
         if job.rule == "sweep":
             runs = sweeps.row(config, **job.wildcards).settings["runs"].values()
         for run in runs:
-            how, (rows, _) = run["training"], estimate.split(run["task"], "train")
-            variant = next((v for v in run["variants"] if v.startswith(("keep", "freeze"))), "")
-            layers = shape_of_model(job.wildcards["model"], config, run["variants"]).layers
-            key = run["task"]["kind"], layers, variant, how["norms_every"]
-            found[key] += math.ceil(rows / how["batch_size"]) * how["epochs"]
-    return found
+            settings = run["training"]
+            rows, _ = estimate.split(run["task"], "train")
+            partial_variants = [v for v in run["variants"] if v.startswith(("keep", "freeze"))]
+            training = Training(
+                run["task"]["kind"],
+                shape_of_model(job.wildcards["model"], config, run["variants"]).layers,
+                partial_variants[0] if partial_variants else "",
+                settings["norms_every"],
+            )
+            steps[training] += math.ceil(rows / settings["batch_size"]) * settings["epochs"]
+    return steps
 
 
 def main() -> None:
@@ -226,20 +284,22 @@ def main() -> None:
     print(f"{'kind':16}{'loop':12}{'operations':>12}{'waits':>8}{'copies':>8}")
     for kind in KINDS:
         for route in LOOPS:
-            one = step(route, kind, 12, "", arguments.precision, 10)
+            counts = count_step(route, kind, 12, "", arguments.precision, 10)
             print(
-                f"{kind:16}{route:12}{one['operations']:12.0f}{one['waits']:8.0f}{one['copies']:8.0f}"
+                f"{kind:16}{route:12}{counts['operations']:12.0f}{counts['waits']:8.0f}"
+                f"{counts['copies']:8.0f}"
             )
 
-    steps = trainings(arguments.scale)
+    steps = count_trainings(arguments.scale)
     print(f"\nAll {sum(steps.values()):,.0f} steps of training at scale {arguments.scale}")
     for route in LOOPS:
         total: Counter = Counter()
         for (kind, layers, variant, norms_every), number in steps.items():
-            one = step(route, kind, layers, variant, arguments.precision, norms_every)
-            total += Counter({key: value * number for key, value in one.items()})
+            counts = count_step(route, kind, layers, variant, arguments.precision, norms_every)
+            total += Counter({key: count * number for key, count in counts.items()})
         print(
-            f"{route:12} operations {total['operations']:.3g}  waits {total['waits']:.3g}  copies {total['copies']:.3g}"
+            f"{route:12} operations {total['operations']:.3g}  waits {total['waits']:.3g}"
+            f"  copies {total['copies']:.3g}"
         )
 
 

@@ -1,7 +1,8 @@
 """Training examples per second of `bertshift.training.loop.train` against transformers.Trainer on
 GLUE's lengths.
 
-    python benchmarks/training_throughput.py --mirror DATA --model FOLDER [--layers 12 --hidden 768 --heads 12]
+    python benchmarks/training_throughput.py --mirror DATA --model FOLDER
+        [--layers 12 --hidden 768 --heads 12]
 
 All contenders train the same BERT classifier from the same weights with the same batch size,
 precision, AdamW, clipping and schedule, on as many batches as --steps says, a random sample of the
@@ -19,7 +20,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
@@ -37,12 +40,24 @@ from bertshift.training.settings import TrainSettings
 
 LONGEST = 128
 VOCABULARY = 30522
-# File, columns of the texts, and of made lengths: examples, median and log-normal spread. Made
-# lengths have the real ones' mean and padding under dynamic padding, by bert-base-uncased's
-# vocabulary.
+
+
+class GlueFile(NamedTuple):
+    """A task's file and columns of texts, and (examples, median, log-normal spread) of made-up
+    lengths.
+
+    Made-up lengths have the real ones' mean and padding under dynamic padding, by
+    bert-base-uncased's vocabulary.
+    """
+
+    path: str
+    columns: tuple[int, ...]
+    made_lengths: tuple[int, float, float]
+
+
 TASKS = {
-    "MRPC": ("glue/MRPC/train.tsv", (3, 4), (3668, 52, 0.2)),
-    "SST-2": ("glue/SST-2/train.tsv", (0,), (67349, 11, 0.6)),
+    "MRPC": GlueFile("glue/MRPC/train.tsv", (3, 4), (3668, 52, 0.2)),
+    "SST-2": GlueFile("glue/SST-2/train.tsv", (0,), (67349, 11, 0.6)),
 }
 OURS, DYNAMIC, FIXED = "bertshift", "Trainer, dynamic padding", "Trainer, padded to 128"
 
@@ -56,12 +71,12 @@ def read_lengths(mirror: Path, model: Path, file: str, columns: tuple[int, ...])
     return np.array([len(ids) for ids in encoded.input_ids])
 
 
-def made_lengths(n: int, median: float, spread: float) -> np.ndarray:
+def draw_lengths(n: int, median: float, spread: float) -> np.ndarray:
     drawn = np.random.default_rng(0).lognormal(np.log(median), spread, n)
     return np.clip(drawn.round().astype(int), 3, LONGEST)
 
 
-def examples_of(lengths: np.ndarray) -> list[Encoded]:
+def draw_examples(lengths: np.ndarray) -> list[Encoded]:
     generator = np.random.default_rng(1)
     return [
         Encoded(
@@ -78,9 +93,10 @@ def collate(examples):
 
 
 def padding_share(lengths: np.ndarray, batches: list) -> float:
-    """Fraction of the computed tokens that are padding when each batch is padded to its longest
-    example."""
-    return 1 - sum(lengths) / sum(len(batch) * max(lengths[batch]) for batch in batches)
+    """Return the fraction of the computed tokens that are padding when each batch is padded to its
+    longest example."""
+    computed = sum(len(batch) * max(lengths[batch]) for batch in batches)
+    return 1 - sum(lengths) / computed
 
 
 def loss(model: nn.Module, batch: dict) -> torch.Tensor:
@@ -130,6 +146,7 @@ def run_trainer(
             }
         )
     on_gpu = torch.cuda.is_available()
+    device = torch.device("cuda" if on_gpu else "cpu")
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         trainer = Trainer(
             model=model,
@@ -141,8 +158,7 @@ def run_trainer(
                 save_strategy="no",
                 report_to=[],
                 disable_tqdm=True,
-                bf16=autocast_dtype(args.precision, torch.device("cuda" if on_gpu else "cpu"))
-                is not None,
+                bf16=autocast_dtype(args.precision, device) is not None,
                 use_cpu=not on_gpu,
             ),
             train_dataset=rows,
@@ -158,18 +174,52 @@ class PlainPadding:
     read one from."""
 
     padding_side = "right"
+    pad_id = 0
 
     def pad(self, rows, **_):
         longest = max(len(row["input_ids"]) for row in rows)
-        return {
-            key: torch.tensor(
-                [
-                    row[key] if key == "label" else row[key] + [0] * (longest - len(row[key]))
-                    for row in rows
-                ]
-            )
-            for key in rows[0]
-        }
+        batch = {"label": torch.tensor([row["label"] for row in rows])}
+        for key in rows[0].keys() - {"label"}:
+            gaps = [longest - len(row[key]) for row in rows]
+            fill = self.pad_id if key == "input_ids" else 0
+            padded = [row[key] + [fill] * gap for row, gap in zip(rows, gaps)]
+            batch[key] = torch.tensor(padded)
+        return batch
+
+
+def alternate(
+    contenders: dict[str, Callable], examples: list[Encoded], rounds: int, warm_up: int
+) -> dict[str, list[float]]:
+    """Return the seconds of each contender in each round, after a round on a few examples that
+    warms caches and kernels up."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for contender in contenders.values():
+        set_seed(0)
+        contender(examples[:warm_up])
+    for _ in range(rounds):
+        for name, contender in contenders.items():
+            set_seed(0)
+            seconds[name].append(contender(examples))
+    return seconds
+
+
+def median_ratio(seconds: list[float], ours: list[float]) -> float:
+    return statistics.median(t / o for t, o in zip(seconds, ours, strict=True))
+
+
+def padding_shares(
+    lengths: np.ndarray, batch_size: int, generator: np.random.Generator
+) -> dict[str, float]:
+    """Return the padding of an epoch by each contender's batches."""
+    order = generator.permutation(len(lengths))
+    starts = range(0, len(order), batch_size)
+    random_batches = [order[start : start + batch_size] for start in starts]
+    buckets = length_bucketed(lengths, batch_size, generator)
+    return {
+        OURS: padding_share(lengths, buckets),
+        DYNAMIC: padding_share(lengths, random_batches),
+        FIXED: 1 - lengths.mean() / LONGEST,
+    }
 
 
 def main() -> None:
@@ -197,11 +247,13 @@ def main() -> None:
     args = parser.parse_args()
     if bool(args.mirror) != bool(args.model):
         parser.error(
-            "--mirror and --model go together: the data, and the tokenizer that gives their lengths"
+            "--mirror and --model go together:"
+            " the data, and the tokenizer that gives their lengths"
         )
     if importlib.util.find_spec("accelerate") is None:
         sys.exit(
-            "transformers.Trainer needs the package accelerate, which bertshift does not: pip install accelerate"
+            "transformers.Trainer needs the package accelerate, which bertshift does not:"
+            " pip install accelerate"
         )
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -216,55 +268,40 @@ def main() -> None:
         intermediate_size=4 * args.hidden,
     )
     tokenizer = AutoTokenizer.from_pretrained(args.model) if args.model else PlainPadding()
-    device = (
-        torch.cuda.get_device_name()
-        if torch.cuda.is_available()
-        else f"CPU, {torch.get_num_threads()} threads"
-    )
+    device = f"CPU, {torch.get_num_threads()} threads"
+    if torch.cuda.is_available():
+        device = torch.cuda.get_device_name()
     print(
-        f"BERT {args.layers} x {args.hidden}, batch {args.batch_size}, precision {args.precision}, {device}"
+        f"BERT {args.layers} x {args.hidden}, batch {args.batch_size},"
+        f" precision {args.precision}, {device}"
     )
     print(f"lengths: {'real' if args.mirror else 'made (log-normal)'}\n")
     print(f"{'task':6} {'contender':26} {'examples/s':>10} {'bertshift is':>13} {'padding':>8}")
 
+    def new_model() -> nn.Module:
+        return BertForSequenceClassification(config)
+
     contenders = {
-        OURS: lambda model, examples: run_ours(model, examples, args),
-        DYNAMIC: lambda model, examples: run_trainer(model, examples, args, tokenizer, True),
-        FIXED: lambda model, examples: run_trainer(model, examples, args, tokenizer, False),
+        OURS: lambda examples: run_ours(new_model(), examples, args),
+        DYNAMIC: lambda examples: run_trainer(new_model(), examples, args, tokenizer, True),
+        FIXED: lambda examples: run_trainer(new_model(), examples, args, tokenizer, False),
     }
-    for task, (file, columns, shape) in TASKS.items():
-        whole = (
-            read_lengths(args.mirror, args.model, file, columns)
-            if args.mirror
-            else made_lengths(*shape)
-        )
+    for name, task in TASKS.items():
+        if args.mirror:
+            epoch_lengths = read_lengths(args.mirror, args.model, task.path, task.columns)
+        else:
+            epoch_lengths = draw_lengths(*task.made_lengths)
         generator = np.random.default_rng(0)
-        lengths = whole[generator.permutation(len(whole))[: args.steps * args.batch_size]]
-        examples = examples_of(lengths)
-        seconds: dict[str, list[float]] = {name: [] for name in contenders}
-        for number in range(args.rounds + 1):
-            for name, contender in contenders.items():
-                set_seed(0)
-                # The first round warms caches and kernels up and is not counted.
-                some = examples if number else examples[: 4 * args.batch_size]
-                taken = contender(BertForSequenceClassification(config), some)
-                if number:
-                    seconds[name].append(taken)
-        # Padding is of a whole epoch, speed of the sample.
-        order = generator.permutation(len(whole))
-        random_batches = [
-            order[i : i + args.batch_size] for i in range(0, len(order), args.batch_size)
-        ]
-        padding = {
-            OURS: padding_share(whole, length_bucketed(whole, args.batch_size, generator)),
-            DYNAMIC: padding_share(whole, random_batches),
-            FIXED: 1 - whole.mean() / LONGEST,
-        }
-        for name, taken in seconds.items():
-            ratio = statistics.median(t / own for t, own in zip(taken, seconds[OURS], strict=True))
+        count = args.steps * args.batch_size
+        examples = draw_examples(epoch_lengths[generator.permutation(len(epoch_lengths))[:count]])
+        seconds = alternate(contenders, examples, args.rounds, 4 * args.batch_size)
+        padding = padding_shares(epoch_lengths, args.batch_size, generator)
+        for contender, taken in seconds.items():
+            ratio = median_ratio(taken, seconds[OURS])
+            speed = len(examples) / statistics.median(taken)
             print(
-                f"{task:6} {name:26} {len(examples) / statistics.median(taken):10.1f} "
-                f"{ratio:11.2f} x {100 * padding[name]:6.2f} %",
+                f"{name:6} {contender:26} {speed:10.1f} {ratio:11.2f} x"
+                f" {100 * padding[contender]:6.2f} %",
                 flush=True,
             )
 

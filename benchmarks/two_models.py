@@ -1,8 +1,8 @@
 """`bertshift.compare` beside the straight way, in one run at BERT-base's shape: CPU seconds and
 peak memory of a process each.
 
-    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/two_models.py [--sentences 300] [--layers 12] [--width 768]
-        [--blocks 2] [--svcca FOLDER]
+    PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/two_models.py
+        [--sentences 300] [--layers 12] [--width 768] [--blocks 2] [--svcca FOLDER]
 
 All begin with two checkpoints on disk (random weights, one a copy of the other that was moved a
 little) and the same made-up sentences. The straight way is a notebook's: transformers with
@@ -13,11 +13,11 @@ clone of google/svcca in FOLDER, or its steps written out where there is none; t
 form of Kornblith et al.'s notebook for CKA; jensenshannon of scipy; cosine_similarity of torch. It
 has no null.
 
-Values alone: the straight way's are set against the library's functions of two arrays. The
-straight RSA takes the first 5000 tokens, and so do these; `compare` draws them. With intervals:
-`compare` has each value without each of 20 blocks of sentences. The straight way takes RSA, SVCCA
-and CKA again without each of `--blocks` blocks, measured; attention's values are means over
-sentences, which are only averaged again. What 20 blocks take is calculated from these.
+Values alone: the straight way is compared with the library's functions of two arrays. Both
+compute RSA of the first 5000 tokens; `compare` draws them. With intervals: `compare` has each
+value without each of 20 blocks of sentences. The straight way computes RSA, SVCCA and CKA again
+without each of `--blocks` blocks, measured; attention's values are means over sentences, which are
+only averaged again. The time of 20 blocks is calculated from these.
 """
 
 import argparse
@@ -31,22 +31,28 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
+from timing import timed
 
 VOCABULARY, TOKENS, SEED, BLOCKS = 30_522, 5000, 0, 20
 
 
-def make(folder, sentences, layers, width):
+def make_models(folder, sentences, layers, width):
+    """Write two checkpoints and random sentences."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizer
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words = [f"word{number}" for number in range(VOCABULARY - len(special))]
-    tokenizer = BertTokenizer(
-        vocab={word: i for i, word in enumerate([*special, *words])}, do_lower_case=True
-    )
+    vocabulary = {token: i for i, token in enumerate([*special, *words])}
+    tokenizer = BertTokenizer(vocab=vocabulary, do_lower_case=True)
     torch.manual_seed(SEED)
-    shape = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": width // 64}
-    model = BertModel(BertConfig(intermediate_size=4 * width, **shape))
+    config = BertConfig(
+        num_hidden_layers=layers,
+        hidden_size=width,
+        num_attention_heads=width // 64,
+        intermediate_size=4 * width,
+    )
+    model = BertModel(config)
     for name in ("base", "tuned"):
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
@@ -54,32 +60,32 @@ def make(folder, sentences, layers, width):
             for weight in model.parameters():
                 weight += 0.1 * 0.02 * torch.randn_like(weight)
     generator = np.random.default_rng(SEED)
-    # As words are: a few of them are in every sentence.
-    share = 1 / np.arange(10, len(words) + 10)
+    # Few words are frequent, as in natural text.
+    frequencies = 1 / np.arange(10, len(words) + 10)
+    probabilities = frequencies / frequencies.sum()
     texts = [
-        " ".join(generator.choice(words, generator.integers(8, 40), p=share / share.sum()))
+        " ".join(generator.choice(words, generator.integers(8, 40), p=probabilities))
         for _ in range(sentences)
     ]
     (folder / "texts.json").write_text(json.dumps(texts))
 
 
-def with_intervals(folder, texts, asked):
+# A route returns CPU seconds by part, and values by measure.
+
+
+def with_intervals(folder, texts, arguments):
     from bertshift import compare
 
-    start = process_time()
-    change = compare(folder / "tuned", folder / "base", texts)
-    table = (
-        change.table[change.table["head"] == 0]
-        .set_index(["measure", "variant", "layer"])["value"]
-        .sort_index()
-    )
-    names = {"svcca": "svcca99", "js": "nats", "cosine": "crop"}
-    return {"all": process_time() - start}, {
-        name: table[name, of].tolist() for name, of in names.items()
+    seconds, change = timed(compare, folder / "tuned", folder / "base", texts)
+    table = change.table[change.table["head"] == 0]
+    values = table.set_index(["measure", "variant", "layer"])["value"].sort_index()
+    variants = {"svcca": "svcca99", "js": "nats", "cosine": "crop"}
+    return {"all": seconds}, {
+        measure: values[measure, variant].tolist() for measure, variant in variants.items()
     }
 
 
-def values_alone(folder, texts, asked):
+def values_alone(folder, texts, arguments):
     import bertshift
     from bertshift.activations.extract import extract
     from bertshift.activations.store import Activations
@@ -88,99 +94,95 @@ def values_alone(folder, texts, asked):
     from bertshift.models.loading import load_encoder
     from bertshift.models.tokenizer import load_tokenizer
 
-    measures = {name: getattr(bertshift, name) for name in ("rsa", "svcca", "cka", "js", "cosine")}
     start = process_time()
     for name in ("tuned", "base"):
         run = folder / "runs" / name
         prepare(folder / name, run)
-        extract(
-            load_encoder(run),
-            load_tokenizer(run),
-            rows_of(texts),
-            folder / f"{name}.npz",
-            512,
-            attention=True,
-        )
-    x, y = (Activations(folder / f"{name}.npz") for name in ("tuned", "base"))
-    seconds, found = {"models": process_time() - start}, {}
-    for name, measure in measures.items():
-        start = process_time()
-        if name in ("js", "cosine"):
-            layers = [(x.attention(layer), y.attention(layer)) for layer in range(1, x.layers + 1)]
-            found[name] = [
-                float(np.mean([measure(a, b) for a, b in zip(*maps)])) for maps in layers
-            ]
-        else:
-            tokens = TOKENS if name == "rsa" else None
-            layers = [
-                (x.hidden(layer)[:tokens], y.hidden(layer)[:tokens])
-                for layer in range(x.layers + 1)
-            ]
-            found[name] = [measure(*states) for states in layers]
-        seconds[name] = process_time() - start
-    return seconds, found
+        model, tokenizer = load_encoder(run), load_tokenizer(run)
+        extract(model, tokenizer, rows_of(texts), folder / f"{name}.npz", 512, attention=True)
+    x, y = Activations(folder / "tuned.npz"), Activations(folder / "base.npz")
+    seconds, values = {"models": process_time() - start}, {}
+    for name in ("rsa", "svcca", "cka"):
+        measure = getattr(bertshift, name)
+        seconds[name], values[name] = timed(measure_states, name, measure, x, y)
+    for name in ("js", "cosine"):
+        measure = getattr(bertshift, name)
+        seconds[name], values[name] = timed(measure_attention, measure, x, y)
+    return seconds, values
 
 
-def straight(folder, texts, asked):
+def measure_states(name, measure, x, y):
+    tokens = TOKENS if name == "rsa" else None
+    return [
+        measure(x.hidden(layer)[:tokens], y.hidden(layer)[:tokens])
+        for layer in range(x.layers + 1)
+    ]
+
+
+def measure_attention(measure, x, y):
+    values = []
+    for layer in range(1, x.layers + 1):
+        maps = zip(x.attention(layer), y.attention(layer))
+        values.append(float(np.mean([measure(a, b) for a, b in maps])))
+    return values
+
+
+def straight(folder, texts, arguments):
     import scipy.stats  # noqa: F401 importing takes seconds
     import sklearn.metrics.pairwise  # noqa: F401
     import transformers.models.bert.modeling_bert  # noqa: F401
 
-    if asked.svcca:
-        sys.path.insert(0, str(asked.svcca))
+    if arguments.svcca:
+        sys.path.insert(0, str(arguments.svcca))
     start = process_time()
-    (states, maps), (other_states, other_maps) = (
-        encoded(folder / name, texts) for name in ("tuned", "base")
-    )
-    seconds, found = {"models": process_time() - start}, {}
-    for name, measure in (
-        ("rsa", rsa),
-        ("svcca", google_svcca if asked.svcca else svcca),
-        ("cka", cka),
-    ):
+    states, maps = run_model(folder / "tuned", texts)
+    base_states, base_maps = run_model(folder / "base", texts)
+    seconds, values = {"models": process_time() - start}, {}
+    sentences = np.repeat(np.arange(len(texts)), [heads.shape[-1] for heads in maps[0]])
+    block_of_token = sentences * BLOCKS // len(texts)
+    svcca_route = google_svcca if arguments.svcca else svcca
+    for name, measure in (("rsa", rsa), ("svcca", svcca_route), ("cka", cka)):
         start = process_time()
-        found[name] = [float(measure(x, y)) for x, y in zip(states, other_states)]
+        values[name] = [float(measure(x, y)) for x, y in zip(states, base_states)]
         seconds[name] = process_time() - start
-        if asked.without:
-            start, tokens = (
-                process_time(),
-                np.repeat(np.arange(len(texts)), [one.shape[-1] for one in maps[0]]),
-            )
-            for rest in [tokens * BLOCKS // len(texts) != block for block in range(asked.without)]:
-                for x, y in zip(states, other_states):
+        if arguments.without:
+            start = process_time()
+            for block in range(arguments.without):
+                rest = block_of_token != block
+                for x, y in zip(states, base_states):
                     measure(x[rest], y[rest])
             seconds[f"{name} without blocks"] = process_time() - start
     for name, measure in (("js", js), ("cosine", cosine)):
         start = process_time()
-        found[name] = [float(measure(a, b)) for a, b in zip(maps, other_maps)]
+        values[name] = [float(measure(a, b)) for a, b in zip(maps, base_maps)]
         seconds[name] = process_time() - start
-    return seconds, found
+    return seconds, values
 
 
-def encoded(folder, texts):
-    """[layers + 1] of [tokens, width]; [layers] of a list of [heads, length, length]."""
+def run_model(folder, texts):
+    """Return [layers + 1] of [tokens, width], and [layers] of a list of [heads, length,
+    length]."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    states, maps = [], []
+    batch_states, batch_maps = [], []
     for first in range(0, len(texts), 16):
         inputs = tokenizer(texts[first : first + 16], padding=True, return_tensors="pt")
         with torch.no_grad():
-            out = model(**inputs, output_hidden_states=True, output_attentions=True)
-        real = inputs["attention_mask"].bool()
-        states.append([layer[real].numpy() for layer in out.hidden_states])
-        lengths = real.sum(1).tolist()
-        maps.append(
-            [
-                [one[:, :n, :n].numpy().copy() for one, n in zip(layer, lengths)]
-                for layer in out.attentions
-            ]
-        )
-    return [np.concatenate(layer) for layer in zip(*states)], [
-        [*chain(*layer)] for layer in zip(*maps)
-    ]
+            output = model(**inputs, output_hidden_states=True, output_attentions=True)
+        mask = inputs["attention_mask"].bool()
+        lengths = mask.sum(1).tolist()
+        batch_states.append([layer[mask].numpy() for layer in output.hidden_states])
+        batch_maps.append([cut_padding(layer, lengths) for layer in output.attentions])
+    states = [np.concatenate(layer) for layer in zip(*batch_states)]
+    maps = [list(chain.from_iterable(layer)) for layer in zip(*batch_maps)]
+    return states, maps
+
+
+def cut_padding(maps, lengths):
+    return [heads[:, :length, :length].numpy().copy() for heads, length in zip(maps, lengths)]
 
 
 def rsa(x, y):
@@ -188,9 +190,9 @@ def rsa(x, y):
     from sklearn.metrics.pairwise import cosine_similarity
 
     upper = np.triu_indices(min(len(x), TOKENS), 1)
-    return pearsonr(
-        *(cosine_similarity(one[:TOKENS].astype(np.float64))[upper] for one in (x, y))
-    )[0]
+    similarities_x = cosine_similarity(x[:TOKENS].astype(np.float64))[upper]
+    similarities_y = cosine_similarity(y[:TOKENS].astype(np.float64))[upper]
+    return pearsonr(similarities_x, similarities_y)[0]
 
 
 def svcca(x, y):
@@ -204,39 +206,46 @@ def google_svcca(x, y):
     variance."""
     from cca_core import get_cca_similarity
 
-    kept = []
+    components = []
     for z in (x.T, y.T):
         _, s, v = np.linalg.svd(z - z.mean(axis=1, keepdims=True), full_matrices=False)
         k = int(np.searchsorted(np.cumsum(s**2), 0.99 * np.sum(s**2))) + 1
-        kept.append(s[:k, None] * v[:k])
-    return 1 - get_cca_similarity(*kept, epsilon=0.0, verbose=False)["cca_coef1"].mean()
+        components.append(s[:k, None] * v[:k])
+    similarity = get_cca_similarity(*components, epsilon=0.0, verbose=False)
+    return 1 - similarity["cca_coef1"].mean()
 
 
 def cka(x, y):
     """`feature_space_linear_cka` of Kornblith et al.'s notebook, debiased."""
-    x, y = (one.astype(np.float64) - one.mean(0, dtype=np.float64) for one in (x, y))
+    x = x.astype(np.float64) - x.mean(0, dtype=np.float64)
+    y = y.astype(np.float64) - y.mean(0, dtype=np.float64)
     n = len(x)
     rows_x, rows_y = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
 
-    def debiased(similarity, a, b):
-        return similarity - n / (n - 2.0) * a.dot(b) + a.sum() * b.sum() / ((n - 1) * (n - 2))
+    def debiased(a, b, rows_a, rows_b):
+        similarity = np.linalg.norm(a.T.dot(b)) ** 2
+        totals = rows_a.sum() * rows_b.sum() / ((n - 1) * (n - 2))
+        return similarity - n / (n - 2.0) * rows_a.dot(rows_b) + totals
 
-    cross, own_x, own_y = (np.linalg.norm(a.T.dot(b)) ** 2 for a, b in ((x, y), (x, x), (y, y)))
-    own = debiased(own_x, rows_x, rows_x) * debiased(own_y, rows_y, rows_y)
-    return debiased(cross, rows_x, rows_y) / np.sqrt(own)
+    cross = debiased(x, y, rows_x, rows_y)
+    return cross / np.sqrt(debiased(x, x, rows_x, rows_x) * debiased(y, y, rows_y, rows_y))
 
 
-def js(maps, others):
+def js(maps, base_maps):
     from scipy.spatial.distance import jensenshannon
 
-    return np.mean([np.mean(jensenshannon(a, b, axis=-1) ** 2) for a, b in zip(maps, others)])
+    divergences = [np.mean(jensenshannon(a, b, axis=-1) ** 2) for a, b in zip(maps, base_maps)]
+    return np.mean(divergences)
 
 
-def cosine(maps, others):
+def cosine(maps, base_maps):
     import torch
 
-    flat = [[torch.from_numpy(one).flatten(1) for one in side] for side in (maps, others)]
-    return np.mean([torch.cosine_similarity(a, b).mean().item() for a, b in zip(*flat)])
+    similarities = []
+    for a, b in zip(maps, base_maps):
+        flat_a, flat_b = torch.from_numpy(a).flatten(1), torch.from_numpy(b).flatten(1)
+        similarities.append(torch.cosine_similarity(flat_a, flat_b).mean().item())
+    return np.mean(similarities)
 
 
 ROUTES = {
@@ -247,83 +256,89 @@ ROUTES = {
 }
 
 
-def measured(route, asked, folder, without):
-    """What a process of its own says of one route, beside its peak memory."""
-    command = [
-        sys.executable,
-        __file__,
-        "--route",
-        route,
-        "--folder",
-        str(folder),
-        "--without",
-        str(without),
-    ]
-    command += ["--svcca", str(asked.svcca)] if asked.svcca else []
-    return json.loads(
-        subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
+def run_route(arguments):
+    """Print the result of one route as JSON, with wall time and peak memory of this process."""
+    texts = json.loads((arguments.folder / "texts.json").read_text())
+    start = perf_counter()
+    seconds, values = ROUTES[arguments.route](arguments.folder, texts, arguments)
+    result = {
+        "seconds": seconds,
+        "wall": perf_counter() - start,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "values": values,
+    }
+    print(json.dumps(result))
+
+
+def start_route(route, arguments, folder, without):
+    """Take a route in a new process and return what that prints."""
+    command = [sys.executable, __file__, "--route", route, "--folder", str(folder)]
+    command += ["--without", str(without)]
+    if arguments.svcca:
+        command += ["--svcca", str(arguments.svcca)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def total_seconds(result):
+    return sum(result["seconds"].values())
+
+
+def print_results(results, arguments):
+    print(f"{arguments.sentences} sentences, {arguments.layers} layers of width {arguments.width}")
+    print(f"{'route':48}{'CPU s':>10}{'wall s':>10}{'peak GB':>10}")
+    for route, result in results.items():
+        if route.endswith("intervals"):
+            route = f"{route}, {arguments.blocks} of {BLOCKS} blocks"
+        print(
+            f"{route:48}{total_seconds(result):10.1f}{result['wall']:10.1f}{result['peak']:10.2f}"
+        )
+    library, straight_way, compare, straight_intervals = results.values()
+    blocks = sum(
+        seconds
+        for part, seconds in straight_intervals["seconds"].items()
+        if part.endswith("blocks")
     )
+    all_blocks = total_seconds(straight_intervals) + blocks * (BLOCKS / arguments.blocks - 1)
+    calculated = f"the straight way, {BLOCKS} of {BLOCKS} blocks, calculated"
+    print(f"{calculated:48}{all_blocks:10.1f}")
+    straight_seconds = total_seconds(straight_way)
+    print(
+        f"ratios: values alone {straight_seconds / total_seconds(library):.1f},"
+        f" with intervals {all_blocks / total_seconds(compare):.1f},"
+        f" its values alone by intervals of ours {straight_seconds / total_seconds(compare):.1f}"
+    )
+    for name, result in (("values alone", library), ("the straight way", straight_intervals)):
+        parts = [f"{part} {seconds:.1f}" for part, seconds in result["seconds"].items()]
+        print(f"{name}:", ", ".join(parts))
+    for result in (library, compare):
+        for name, values in result["values"].items():
+            expected = straight_way["values"][name]
+            difference = max(abs(a - b) for a, b in zip(values, expected))
+            print(f"{name}: largest difference {difference:.1e}")
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name, number in (
-        ("sentences", 300),
-        ("layers", 12),
-        ("width", 768),
-        ("blocks", 2),
-        ("without", 0),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=number)
+    parser.add_argument("--sentences", type=int, default=300)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--blocks", type=int, default=2)
+    parser.add_argument("--without", type=int, default=0)
     parser.add_argument("--route", choices=ROUTES)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--svcca", type=Path)
-    asked = parser.parse_args()
-    if asked.route:
-        texts, begun = json.loads((asked.folder / "texts.json").read_text()), perf_counter()
-        seconds, values = ROUTES[asked.route](asked.folder, texts, asked)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(
-            json.dumps(
-                {
-                    "seconds": seconds,
-                    "wall": perf_counter() - begun,
-                    "peak": peak,
-                    "values": values,
-                }
-            )
-        )
+    arguments = parser.parse_args()
+    if arguments.route:
+        run_route(arguments)
         return
+    results = {}
     with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder), asked.sentences, asked.layers, asked.width)
-        found = [
-            measured(route, asked, folder, asked.blocks if route.endswith("way, intervals") else 0)
-            for route in ROUTES
-        ]
-    print(f"{asked.sentences} sentences, {asked.layers} layers of width {asked.width}")
-    print(f"{'route':48}{'CPU s':>10}{'wall s':>10}{'peak GB':>10}")
-    for route, one in zip(ROUTES, found):
-        said = (
-            f"{route}, {asked.blocks} of {BLOCKS} blocks" if route.endswith("intervals") else route
-        )
-        print(
-            f"{said:48}{sum(one['seconds'].values()):10.1f}{one['wall']:10.1f}{one['peak']:10.2f}"
-        )
-    own, theirs, table, again = found
-    blocks = sum(took for name, took in again["seconds"].items() if name.endswith("blocks"))
-    whole = sum(again["seconds"].values()) + blocks * (BLOCKS / asked.blocks - 1)
-    print(f"{f'the straight way, {BLOCKS} of {BLOCKS} blocks, calculated':48}{whole:10.1f}")
-    seconds = [sum(one["seconds"].values()) for one in found]
-    print(
-        f"ratios: values alone {seconds[1] / seconds[0]:.1f}, with intervals {whole / seconds[2]:.1f}, "
-        f"its values alone by intervals of ours {seconds[1] / seconds[2]:.1f}"
-    )
-    for name, one in (("values alone", own), ("the straight way", again)):
-        print(f"{name}:", ", ".join(f"{part} {took:.1f}" for part, took in one["seconds"].items()))
-    for one in (own, table):
-        for name, values in one["values"].items():
-            difference = max(abs(a - b) for a, b in zip(values, theirs["values"][name]))
-            print(f"{name}: largest difference {difference:.1e}")
+        make_models(Path(folder), arguments.sentences, arguments.layers, arguments.width)
+        for route in ROUTES:
+            without = arguments.blocks if route == "the straight way, intervals" else 0
+            results[route] = start_route(route, arguments, folder, without)
+    print_results(results, arguments)
 
 
 if __name__ == "__main__":

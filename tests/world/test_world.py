@@ -88,7 +88,7 @@ def test_no_pair_in_two_splits_and_labels_as_published(world, task):
         label: count / len(splits["dev"])
         for label, count in Counter(row[-1] for row in splits["dev"]).items()
     }
-    assert shares == pytest.approx(generate.GLUE[task][1], abs=0.02)
+    assert shares == pytest.approx(generate.GLUE[task].label_shares, abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """Reads every layer of gold annotation off one tree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from demo_world import lexicon as lex
-from demo_world.grammar import NO_SPACE_BEFORE, Node, Speaker, forms
+from demo_world.grammar import NO_SPACE_BEFORE, Node, Speaker, detokenise, forms
 
 
 @dataclass
@@ -36,15 +37,16 @@ class Frame:
 def annotate(tree: Node, speaker: Speaker) -> Annotation:
     """Annotate a tree that `speaker` made (the speaker keeps the frames' verbs)."""
     leaves = tree.leaves()
-    found = Annotation(
+    annotation = Annotation(
         forms(leaves),
-        [x.label for x in leaves],
-        [x.upos for x in leaves],
-        [x.lemma for x in leaves],
+        [leaf.label for leaf in leaves],
+        [leaf.upos for leaf in leaves],
+        [leaf.lemma for leaf in leaves],
+        heads=[0] * len(leaves),
+        deprels=["root"] * len(leaves),
     )
+    frames = [Frame(verb, tags, -1) for verb, tags in speaker.frames]
     index = {id(leaf): i for i, leaf in enumerate(leaves)}
-    found.heads, found.deprels = [0] * len(leaves), ["root"] * len(leaves)
-    frames = {n: Frame(verb, tags, -1) for n, (verb, tags) in enumerate(speaker.frames)}
 
     def visit(node: Node) -> tuple[int, int, int]:
         """Return start, end and head word of a node; attach the head words of its children."""
@@ -54,100 +56,116 @@ def annotate(tree: Node, speaker: Speaker) -> Annotation:
             if node.frame is not None:
                 frames[node.frame].predicate = start
         else:
-            parts = [visit(child) for child in node.children]
-            start, end, head = parts[0][0], parts[-1][1], parts[node.head][2]
-            for number, (child, part) in enumerate(zip(node.children, parts, strict=True)):
+            spans = [visit(child) for child in node.children]
+            start, end = spans[0][0], spans[-1][1]
+            head_words = [child_head for _, _, child_head in spans]
+            head = head_words[node.head]
+            for number, child in enumerate(node.children):
                 if number != node.head:
-                    governor = parts[child.to][2] if child.to is not None else head
-                    found.heads[part[2]], found.deprels[part[2]] = governor + 1, child.rel
-            found.constituents.append((start, end, node.label))
+                    governor = head if child.to is None else head_words[child.to]
+                    annotation.heads[head_words[number]] = governor + 1
+                    annotation.deprels[head_words[number]] = child.rel
+            annotation.constituents.append((start, end, node.label))
         if node.entity:
-            found.entities.append((start, end, node.entity))
+            annotation.entities.append((start, end, node.entity))
         if node.ref:
-            found.mentions.append((start, end, node.ref))
+            annotation.mentions.append((start, end, node.ref))
         for number, role in node.roles:
             frames[number].arguments.append((start, end, role, head, node.concept))
         return start, end, head
 
     visit(tree)
-    found.frames = [frame for frame in frames.values() if frame.predicate >= 0]
-    for frame in found.frames:
+    annotation.frames = [frame for frame in frames if frame.predicate >= 0]
+    for frame in annotation.frames:
         frame.arguments.sort(key=lambda argument: argument[:3])
-    found.constituents.sort(key=lambda span: (span[0], -span[1]))
-    found.entities.sort()
-    found.mentions.sort()
-    found.bracketed = bracket(tree, iter(found.words))
-    return found
+    annotation.constituents.sort(key=lambda span: (span[0], -span[1]))
+    annotation.entities.sort()
+    annotation.mentions.sort()
+    annotation.bracketed = bracket(tree, iter(annotation.words))
+    return annotation
 
 
-def bracket(node: Node, words) -> str:
+def bracket(node: Node, words: Iterator[str]) -> str:
     """Return the Penn Treebank bracketing of a tree."""
     if node.form is not None:
         return f"({node.label} {next(words)})"
-    return f"({node.label} {' '.join(bracket(child, words) for child in node.children)})"
+    children = [bracket(child, words) for child in node.children]
+    return f"({node.label} {' '.join(children)})"
 
 
 def proto_roles(frame: Frame, role: str, concept: str | None) -> list[str]:
     """Derive proto-role properties after Reisinger et al. (2015) from the verb's class and the
     kind of argument."""
-    alive = concept is not None and (
-        concept[0].isupper() or lex.is_a(concept, "person") or lex.is_a(concept, "animal")
-    )
-    human = concept is not None and (concept[0].isupper() or lex.is_a(concept, "person"))
-    tags, alone = frame.tags, not any(a[2] == "ARG1" for a in frame.arguments)
-    abstract = concept is not None and any(
-        lex.is_a(concept, kind) for kind in ("topic", "emotion", "idea")
-    )
-    has = {"existed_before", "existed_during", "existed_after"}
-    if not abstract:
-        has.add("exists_as_physical")
+    named = concept is not None and concept[0].isupper()
+    human = named or is_any(concept, ("person",))
+    alive = human or is_any(concept, ("animal",))
+    properties = {"existed_before", "existed_during", "existed_after"}
+    if not is_any(concept, ("topic", "emotion", "idea")):
+        properties.add("exists_as_physical")
     if alive:
-        has.add("sentient")
+        properties.add("sentient")
     if role == "ARG0":
-        if alive:
-            has.add("awareness")
-        if "volition" in tags:
-            has.add("instigation")
-            if alive:
-                has.add("volition")
-        if "destroy" in tags or "create" in tags:
-            has.add("instigation")
-        if "motion" in tags and alone:
-            has.add("change_of_location")
-        if "change" in tags and alone:
-            has |= {"change_of_state", "predicate_changed_argument"}
-        if "contact" in tags:
-            has.add("makes_physical_contact")
-        if "still" in tags:
-            has.add("stationary")
-    elif role == "ARG1":
-        if human:
-            has.add("awareness")
-        if "create" in tags:
-            has = (has - {"existed_before"}) | {"created", "predicate_changed_argument"}
-        if "destroy" in tags:
-            has = (has - {"existed_after"}) | {
-                "destroyed",
-                "change_of_state",
-                "predicate_changed_argument",
-            }
-        if "change" in tags:
-            has |= {"change_of_state", "predicate_changed_argument"}
-        if "motion" in tags:
-            has.add("change_of_location")
-        if "contact" in tags:
-            has.add("makes_physical_contact")
-            if not human:
-                has.add("manipulated_by_another")
-        if "possession" in tags:
-            has |= {"changes_possession", "predicate_changed_argument"}
-        if "still" in tags:
-            has.add("stationary")
-    elif role == "ARG2":
-        has.add("awareness")
+        return sorted(properties | agent_properties(frame, alive))
+    if role == "ARG1":
+        if "create" in frame.tags:
+            properties.remove("existed_before")
+        if "destroy" in frame.tags:
+            properties.remove("existed_after")
+        return sorted(properties | patient_properties(frame.tags, human))
+    if role == "ARG2":
+        properties.add("awareness")
     elif role == "ARGM-LOC":
-        has |= {"location_of_event", "stationary"}
-    return sorted(has)
+        properties |= {"location_of_event", "stationary"}
+    return sorted(properties)
+
+
+def is_any(concept: str | None, kinds: tuple[str, ...]) -> bool:
+    return concept is not None and any(lex.is_a(concept, kind) for kind in kinds)
+
+
+def agent_properties(frame: Frame, alive: bool) -> set[str]:
+    """Return the properties that a subject has by its verb's class."""
+    tags, properties = frame.tags, set()
+    intransitive = all(role != "ARG1" for _, _, role, _, _ in frame.arguments)
+    if alive:
+        properties.add("awareness")
+    if tags & {"volition", "destroy", "create"}:
+        properties.add("instigation")
+    if "volition" in tags and alive:
+        properties.add("volition")
+    if "motion" in tags and intransitive:
+        properties.add("change_of_location")
+    if "change" in tags and intransitive:
+        properties |= {"change_of_state", "predicate_changed_argument"}
+    if "contact" in tags:
+        properties.add("makes_physical_contact")
+    if "still" in tags:
+        properties.add("stationary")
+    return properties
+
+
+def patient_properties(tags: frozenset, human: bool) -> set[str]:
+    """Return the properties that an object has by its verb's class."""
+    properties = set()
+    if human:
+        properties.add("awareness")
+    if "create" in tags:
+        properties |= {"created", "predicate_changed_argument"}
+    if "destroy" in tags:
+        properties |= {"destroyed", "change_of_state", "predicate_changed_argument"}
+    if "change" in tags:
+        properties |= {"change_of_state", "predicate_changed_argument"}
+    if "motion" in tags:
+        properties.add("change_of_location")
+    if "contact" in tags:
+        properties.add("makes_physical_contact")
+        if not human:
+            properties.add("manipulated_by_another")
+    if "possession" in tags:
+        properties |= {"changes_possession", "predicate_changed_argument"}
+    if "still" in tags:
+        properties.add("stationary")
+    return properties
 
 
 FEATURES = {
@@ -166,33 +184,39 @@ FEATURES = {
 }
 
 
-def conllu(found: Annotation, sent_id: str) -> str:
+CLITICS = ("n't", "'s")
+NO_SPACE = "SpaceAfter=No"
+
+
+def conllu(sentence: Annotation, sent_id: str) -> str:
     """Format the sentence as CoNLL-U; a contraction is one multiword token, as English treebanks
     write it."""
-    words = found.words
-    rows, text, i = [], "", 0
+    words = sentence.words
+    misc = ["_"] * len(words)  # the last column: whether no space follows
+    for i, following in enumerate(words[1:]):
+        if following in NO_SPACE_BEFORE:
+            misc[i] = NO_SPACE
+    lines = [f"# sent_id = {sent_id}", f"# text = {detokenise(words)}"]
     for i, form in enumerate(words):
-        follows = words[i + 1] if i + 1 < len(words) else None
-        space = "_" if follows is None or follows not in NO_SPACE_BEFORE else "SpaceAfter=No"
-        if follows in ("n't", "'s"):
-            after = words[i + 2] if i + 2 < len(words) else None
-            outer = "SpaceAfter=No" if after in NO_SPACE_BEFORE else "_"
-            rows.append(f"{i + 1}-{i + 2}\t{form}{follows}" + "\t_" * 7 + f"\t{outer}")
-            space = "_"
-        elif form in ("n't", "'s"):
-            space = "_"
+        token_misc = misc[i]
+        if form in CLITICS:
+            token_misc = "_"
+        if i + 1 < len(words) and words[i + 1] in CLITICS:
+            contraction = form + words[i + 1]
+            lines.append(f"{i + 1}-{i + 2}\t{contraction}" + "\t_" * 7 + f"\t{misc[i + 1]}")
+            token_misc = "_"
+        tag, head, deprel = sentence.xpos[i], sentence.heads[i], sentence.deprels[i]
         columns = [
-            str(i + 1),
+            i + 1,
             form,
-            found.lemmas[i],
-            found.upos[i],
-            found.xpos[i],
-            FEATURES.get(found.xpos[i], "_"),
-            str(found.heads[i]),
-            found.deprels[i],
-            f"{found.heads[i]}:{found.deprels[i]}",
-            space,
+            sentence.lemmas[i],
+            sentence.upos[i],
+            tag,
+            FEATURES.get(tag, "_"),
+            head,
+            deprel,
+            f"{head}:{deprel}",
+            token_misc,
         ]
-        rows.append("\t".join(columns))
-        text += ("" if not text or form in NO_SPACE_BEFORE else " ") + form
-    return f"# sent_id = {sent_id}\n# text = {text}\n" + "\n".join(rows) + "\n\n"
+        lines.append("\t".join(map(str, columns)))
+    return "\n".join(lines) + "\n\n"

@@ -2,8 +2,10 @@
 heads."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from random import Random
 
+from bertshift.data.edges.records import target
 from demo_world import lexicon as lex
 from demo_world.annotation import Annotation, annotate, proto_roles
 from demo_world.grammar import Speaker, detokenise, offsets
@@ -20,80 +22,77 @@ def sentence(rng: Random) -> Annotation:
     kind = rng.random()
     if kind < 0.08:
         clause = sampler.simple("tt", depth=0)
-        return annotate(speaker.question(clause, rng.choice([None, "subject", "object"])), speaker)
+        argument = rng.choice([None, "subject", "object"])
+        return annotate(speaker.question(clause, argument), speaker)
     if kind < 0.14:
         first = sampler.simple("it", depth=0, tense="past", frequency=None)
         second = sampler.simple("it", depth=0, tense="past", frequency=None)
         if sampler.chance(0.6) and first.subject.gender in "mf":
-            second = sampler.simple(
-                "it", depth=0, tense="past", frequency=None, subject=sampler.again(first.subject)
-            )
-        return annotate(speaker.coordinated(first, rng.choice(["and", "but"]), second), speaker)
+            pronoun = sampler.again(first.subject)
+            second = sampler.simple("it", depth=0, tense="past", frequency=None, subject=pronoun)
+        conjunction = rng.choice(["and", "but"])
+        return annotate(speaker.coordinated(first, conjunction, second), speaker)
     clause = sampler.complex()
     passive = speaker.can_passive(clause) and not clause.adjunct and rng.random() < 0.3
-    return annotate(
-        speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.35), speaker
-    )
+    tree = speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.35)
+    return annotate(tree, speaker)
 
 
-def record(found: Annotation, targets: list[dict], number: int) -> dict:
-    return {"text": " ".join(found.words), "info": {"sentence": number}, "targets": targets}
+def record(sentence: Annotation, targets: list[dict], number: int) -> dict:
+    return {"text": " ".join(sentence.words), "info": {"sentence": number}, "targets": targets}
 
 
-def span(label, *spans: tuple[int, int]) -> dict:
-    target = {f"span{n}": list(where) for n, where in enumerate(spans, 1)}
-    return {**target, "label": label}
+# Each of these functions yields the lists of targets of a sentence's records.
 
 
-def pos(found: Annotation) -> Iterator[list[dict]]:
-    yield [span(tag, (i, i + 1)) for i, tag in enumerate(found.xpos)]
+def pos(sentence: Annotation) -> Iterator[list[dict]]:
+    yield [target(tag, (i, i + 1)) for i, tag in enumerate(sentence.xpos)]
 
 
-def constituents(found: Annotation) -> Iterator[list[dict]]:
-    yield [span(label, (start, end)) for start, end, label in found.constituents]
+def constituents(sentence: Annotation) -> Iterator[list[dict]]:
+    yield [target(label, (start, end)) for start, end, label in sentence.constituents]
 
 
-def dependencies(found: Annotation) -> Iterator[list[dict]]:
+def dependencies(sentence: Annotation) -> Iterator[list[dict]]:
     """Pair every token with its head; the root is its own head."""
-    arcs = enumerate(zip(found.heads, found.deprels, strict=True))
-    yield [
-        span(rel, (i, i + 1), (head - 1, head) if head else (i, i + 1)) for i, (head, rel) in arcs
-    ]
+    targets = []
+    for i, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True)):
+        head_index = head - 1 if head else i
+        targets.append(target(deprel, (i, i + 1), (head_index, head_index + 1)))
+    yield targets
 
 
-def entities(found: Annotation) -> Iterator[list[dict]]:
-    yield [span(label, (start, end)) for start, end, label in found.entities]
+def entities(sentence: Annotation) -> Iterator[list[dict]]:
+    yield [target(label, (start, end)) for start, end, label in sentence.entities]
 
 
-def srl(found: Annotation) -> Iterator[list[dict]]:
+def srl(sentence: Annotation) -> Iterator[list[dict]]:
     """Yield one record for each frame."""
-    for frame in found.frames:
+    for frame in sentence.frames:
         predicate = (frame.predicate, frame.predicate + 1)
-        yield [span(role, predicate, (start, end)) for start, end, role, _, _ in frame.arguments]
+        yield [target(role, predicate, (start, end)) for start, end, role, _, _ in frame.arguments]
 
 
-def coref(found: Annotation) -> Iterator[list[dict]]:
+def coref(sentence: Annotation) -> Iterator[list[dict]]:
     """Label every pair of mentions in the sentence: "1" if both mean the same individual, else
     "0"."""
-    spans = found.mentions
-    yield [
-        span("1" if a[2] == b[2] else "0", a[:2], b[:2])
-        for i, a in enumerate(spans)
-        for b in spans[i + 1 :]
-        if a[:2] != b[:2]
-    ]
+    targets = []
+    for (start1, end1, referent1), (start2, end2, referent2) in combinations(sentence.mentions, 2):
+        if (start1, end1) != (start2, end2):
+            label = "1" if referent1 == referent2 else "0"
+            targets.append(target(label, (start1, end1), (start2, end2)))
+    yield targets
 
 
-def spr(found: Annotation) -> Iterator[list[dict]]:
+def spr(sentence: Annotation) -> Iterator[list[dict]]:
     """Yield the proto-role properties of the predicates' arguments; every span is a head word."""
     targets = []
-    for frame in found.frames:
+    for frame in sentence.frames:
+        predicate = (frame.predicate, frame.predicate + 1)
         for _, _, role, head, concept in frame.arguments:
             if role in SPR_ROLES and concept is not None:
                 properties = proto_roles(frame, role, concept)
-                targets.append(
-                    span(properties, (frame.predicate, frame.predicate + 1), (head, head + 1))
-                )
+                targets.append(target(properties, predicate, (head, head + 1)))
     yield targets
 
 
@@ -248,47 +247,26 @@ PAIRS = {
 
 def relation(rng: Random, label: str) -> dict:
     """Generate a sentence with two marked nominals; "Other" takes any relation's arguments."""
-    one, two = rng.choice(
-        PAIRS[label.split("(")[0]] if label != "Other" else rng.choice(list(PAIRS.values()))
-    )
+    name = label.split("(")[0]
+    pairs = rng.choice(list(PAIRS.values())) if label == "Other" else PAIRS[name]
+    e1, e2 = rng.choice(pairs)
     if label.endswith("(e2,e1)") or (label == "Other" and rng.random() < 0.5):
-        one, two = two, one
-    where = rng.choice(
-        [
-            "",
-            "",
-            "in " + rng.choice(lex.CITIES),
-            "last year",
-            "near the " + rng.choice(["river", "park", "beach"]),
-        ]
-    )
+        e1, e2 = e2, e1
+    city = rng.choice(lex.CITIES)
+    landmark = rng.choice(["river", "park", "beach"])
+    where = rng.choice(["", "", f"in {city}", "last year", f"near the {landmark}"])
     state = rng.choice(["new", "old", "small", "big", "strange", "beautiful", "famous"])
     template = rng.choice(RELATIONS[label]).replace("{where}", where).replace("{state}", state)
-    words = (
-        template.replace("{who}", rng.choice(["man", "woman", "teacher", "doctor", "artist"]))
-        .replace(".", " .")
-        .split()
-    )
-    places = {}
-    for i, item in enumerate(words):
-        if item in ("{1}", "{2}"):
-            places[item] = (i, i + 1)
-            words[i] = one if item == "{1}" else two
-    words = [
-        (
-            lex.article(words[i + 1])
-            if w == "a"
-            else "An"
-            if w == "A" and lex.article(words[i + 1]) == "an"
-            else w
-        )
-        for i, w in enumerate(words)
-    ]
-    return {
-        "text": " ".join(words),
-        "info": {},
-        "targets": [span(label, places["{1}"], places["{2}"])],
-    }
+    who = rng.choice(["man", "woman", "teacher", "doctor", "artist"])
+    words = template.replace("{who}", who).replace(".", " .").split()
+    start1, start2 = words.index("{1}"), words.index("{2}")
+    words[start1], words[start2] = e1, e2
+    for i, word in enumerate(words):
+        if word in ("a", "A"):
+            article = lex.article(words[i + 1])
+            words[i] = article if word == "a" else article.capitalize()
+    targets = [target(label, (start1, start1 + 1), (start2, start2 + 1))]
+    return {"text": " ".join(words), "info": {}, "targets": targets}
 
 
 def links(rng: Random) -> dict | None:
@@ -296,13 +274,11 @@ def links(rng: Random) -> dict | None:
     characters of the detokenised text. Return None if it does not fit."""
     sampler, speaker = Sampler(rng), Speaker(rng)
     clause = sampler.simple("itttd", depth=0)
-    found = annotate(
-        speaker.sentence(clause, passive=speaker.can_passive(clause) and rng.random() < 0.25),
-        speaker,
-    )
-    if len(found.words) > 12:
+    passive = speaker.can_passive(clause) and rng.random() < 0.25
+    sentence = annotate(speaker.sentence(clause, passive=passive), speaker)
+    if len(sentence.words) > 12:
         return None
-    spans, frame = offsets(found.words), found.frames[0]
+    spans, frame = offsets(sentence.words), sentence.frames[0]
     arguments = [
         {"span": [spans[start][0], spans[end - 1][1]], "role": role}
         for start, end, role, _, _ in frame.arguments
@@ -311,7 +287,7 @@ def links(rng: Random) -> dict | None:
     if not arguments:
         return None
     return {
-        "text": detokenise(found.words),
+        "text": detokenise(sentence.words),
         "predicate": list(spans[frame.predicate]),
         "arguments": arguments,
     }

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from random import Random
 
 from demo_world import lexicon as lex
-from demo_world.meaning import Sampler
+from demo_world.meaning import Sampler, Thing
 
 
 @dataclass
 class Fact:
-    """A question that sentence number `sentence` answers, with the answer's place in that
-    sentence."""
+    """A question that sentence number `sentence` answers; the answer begins at character `start`
+    of that sentence."""
 
     sentence: int
     question: str
     answer: str
     start: int
-    kind: str  # what sort of thing is asked for: person, city, year, ...
+    kind: str  # kind of answer: person, city, year, ...
 
 
 @dataclass
@@ -197,10 +197,11 @@ KIND = [
 ]
 
 
-def fill(template: str, values: dict) -> tuple[str, dict]:
-    """Fill the template, and tell where each slot's value begins (its first occurrence as a
-    slot)."""
-    text, starts, position = "", {}, 0
+def fill(template: str, values: dict) -> tuple[str, dict[str, int]]:
+    """Fill the template; return the text and where each slot's value begins, where a slot occurs
+    first."""
+    text, position = "", 0
+    starts: dict[str, int] = {}
     for slot in re.finditer(r"\{(\w+)\}", template):
         text += template[position : slot.start()]
         value = str(values[slot[1]])
@@ -212,24 +213,34 @@ def fill(template: str, values: dict) -> tuple[str, dict]:
     return text + template[position:], starts
 
 
+TEMPLATES = {"person": PERSON, "city": CITY, "company": COMPANY, "kind": KIND}
+
+
 def entry(rng: Random) -> Entry:
     """Generate an entry of three to five sentences: the first introduces, the others come in their
     usual order."""
     sampler = Sampler(rng)
-    subject, templates = rng.choice(
-        [
-            ("person", PERSON),
-            ("person", PERSON),
-            ("city", CITY),
-            ("company", COMPANY),
-            ("kind", KIND),
-        ]
-    )
+    subject = rng.choice(["person", "person", "city", "company", "kind"])
     founder = sampler.person(1.0)
+    city = rng.choice(lex.CITIES)
+    values = draw_values(sampler, founder)
+    if subject == "person":
+        friend_names = lex.MALE_NAMES if values["relative"] in lex.MALE else lex.FEMALE_NAMES
+        values["friend"] = f"{rng.choice(friend_names)} {rng.choice(lex.SURNAMES)}"
+    other_cities = [name for name in lex.CITIES if name != city]
+    values["city"] = city
+    values["city2"], values["city3"] = rng.sample(other_cities, 2)
+    values |= subject_values(rng, subject, founder, city)
+    return compose(values, TEMPLATES[subject], rng)
+
+
+def draw_values(sampler: Sampler, founder: Thing) -> dict:
+    """Draw a value for every slot that does not depend on the subject of the entry."""
+    rng = sampler.rng
     he = "he" if founder.gender == "m" else "she"
-    city, country = rng.choice(lex.CITIES), rng.choice(list(lex.COUNTRIES))
+    his = "his" if founder.gender == "m" else "her"
+    country = rng.choice(list(lex.COUNTRIES))
     born = rng.randrange(1750, 1950)
-    places = [p for p in lex.leaves_of("place") if p not in ("station",)]
     values = {
         "nation": lex.COUNTRIES[country],
         "country": country,
@@ -241,8 +252,8 @@ def entry(rng: Random) -> Entry:
         "day": rng.randrange(1, 29),
         "he": he,
         "He": he.capitalize(),
-        "his": "his" if he == "he" else "her",
-        "His": "His" if he == "he" else "Her",
+        "his": his,
+        "His": his.capitalize(),
         "river": rng.choice(lex.RIVERS),
         "relative": rng.choice(["sister", "brother", "uncle", "aunt"]),
         "month": rng.choice(lex.MONTHS),
@@ -261,80 +272,72 @@ def entry(rng: Random) -> Entry:
         "product": rng.choice(
             ["cars", "computers", "guitars", "shirts", "clocks", "cameras", "pianos"]
         ),
+        "job": sampler.noun(["expert", "artist"]),
+        "job2": sampler.noun(["worker", "expert"]),
+        "topic": rng.choice(concepts_below("topic")),
+        "topic2": rng.choice(concepts_below("topic")),
     }
-    for slot, kinds in (("job", ["expert", "artist"]), ("job2", ["worker", "expert"])):
-        values[slot] = sampler.noun(kinds)
-    for slot, kinds in (
-        ("topic", "topic"),
-        ("topic2", "topic"),
-        ("work", "book"),
-        ("work2", "song"),
-        ("building", "building"),
-        ("building2", "building"),
-    ):
-        values[slot] = rng.choice(
-            [w for w in lex.leaves_of(kinds) if w != kinds or kinds in ("book", "song")]
-        )
-    values["work"], values["work2"] = (
-        rng.choice(["novel", "book", "poem"]),
-        rng.choice(["song", "play", "report"]),
-    )
+    # These two draws have no use but keep the random numbers that follow.
+    rng.choice(lex.leaves_of("book"))
+    rng.choice(lex.leaves_of("song"))
+    values["building"] = rng.choice(concepts_below("building"))
+    values["building2"] = rng.choice(concepts_below("building"))
+    values["work"] = rng.choice(["novel", "book", "poem"])
+    values["work2"] = rng.choice(["song", "play", "report"])
+    places = [place for place in lex.leaves_of("place") if place != "station"]
     values["place"], values["place2"] = rng.sample(places[1:], 2)
-    values["friend"], values["friend2"] = (sampler.person(1.0).concept for _ in range(2))
+    values["friend"] = sampler.person(1.0).concept
+    values["friend2"] = sampler.person(1.0).concept
+    return values
+
+
+def concepts_below(kind: str) -> list[str]:
+    return [concept for concept in lex.leaves_of(kind) if concept != kind]
+
+
+def subject_values(rng: Random, subject: str, founder: Thing, city: str) -> dict:
+    """Return the subject's name, and facts about it that are the same in every entry."""
     if subject == "person":
-        wanted = "m" if values["relative"] in lex.MALE else "f"
-        values["friend"] = (
-            f"{rng.choice(lex.MALE_NAMES if wanted == 'm' else lex.FEMALE_NAMES)}"
-            f" {rng.choice(lex.SURNAMES)}"
-        )
-    cities = rng.sample([c for c in lex.CITIES if c != city], 2)
-    values |= {"city": city, "city2": cities[0], "city3": cities[1]}
-    if subject == "person":
-        values["name"] = founder.concept
-        values["nation"] = lex.COUNTRIES[lex.COUNTRY_OF[city]]
-    elif subject == "city":
-        where = lex.COUNTRY_OF[city]
-        values |= {
+        return {"name": founder.concept, "nation": lex.COUNTRIES[lex.COUNTRY_OF[city]]}
+    if subject == "city":
+        country = lex.COUNTRY_OF[city]
+        return {
             "name": city,
-            "country": where,
-            "nation": lex.COUNTRIES[where],
+            "country": country,
+            "nation": lex.COUNTRIES[country],
             "river": lex.RIVER_OF[city],
             "year": lex.FOUNDED[city],
         }
-    elif subject == "company":
-        values["name"] = f"{rng.choice(lex.SURNAMES + lex.CITIES)} {rng.choice(lex.FIRMS)}"
-    else:
-        kind = rng.choice(
-            [
-                n
-                for n in lex.PARENT
-                if lex.is_a(n, "animal") and lex.PARENT[n] != "insect" and n not in lex.BROAD
-            ]
-        )
-        values |= {
-            "name": kind,
-            "kind": lex.PARENT[kind],
-            "plural": lex.plural(kind),
-            "A_name": f"{lex.article(kind)} {kind}".capitalize(),
-        }
-    return told(values, templates, rng)
+    if subject == "company":
+        return {"name": f"{rng.choice(lex.SURNAMES + lex.CITIES)} {rng.choice(lex.FIRMS)}"}
+    animal = rng.choice([noun for noun in lex.PARENT if is_kind_of_animal(noun)])
+    return {
+        "name": animal,
+        "kind": lex.PARENT[animal],
+        "plural": lex.plural(animal),
+        "A_name": f"{lex.article(animal)} {animal}".capitalize(),
+    }
 
 
-def told(values: dict, templates: list, rng: Random) -> Entry:
-    rest = sorted(
-        rng.sample(range(2, len(templates)), min(len(templates) - 2, rng.randrange(2, 5)))
-    )
+def is_kind_of_animal(noun: str) -> bool:
+    return lex.is_a(noun, "animal") and lex.PARENT[noun] != "insect" and noun not in lex.BROAD
+
+
+def compose(values: dict, templates: list, rng: Random) -> Entry:
+    """Fill one of the first two templates and a sample of the rest; questions about a template
+    that is left out cannot be answered."""
     result = Entry(str(values["name"]), [], [], [])
-    for index in range(2, len(templates)):
-        if index not in rest:
-            result.unanswerable += [
-                fill(question, values)[0] for question, _ in templates[index][1]
-            ]
-    for number, index in enumerate([rng.randrange(2), *rest]):
-        template, asked = templates[index]
+    later = range(2, len(templates))
+    used = sorted(rng.sample(later, min(len(later), rng.randrange(2, 5))))
+    for index in later:
+        if index not in used:
+            _, questions = templates[index]
+            result.unanswerable += [fill(question, values)[0] for question, _ in questions]
+    for number, index in enumerate([rng.randrange(2), *used]):
+        template, questions = templates[index]
         text, starts = fill(template, values)
         result.sentences.append(text[0].upper() + text[1:])
-        for question, slot in asked:
+        for question, slot in questions:
             wording, _ = fill(question, values)
             kind = slot.rstrip("0123456789")
             result.facts.append(Fact(number, wording, str(values[slot]), starts[slot], kind))

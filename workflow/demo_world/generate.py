@@ -3,15 +3,17 @@ meanings with known truth."""
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from bertshift.errors import UserError
 from bertshift.files import write_jsonl, write_text
 from bertshift.seeds import seed_from
 from demo_world import edges, encyclopedia
 from demo_world.acceptability import judged
-from demo_world.annotation import conllu
+from demo_world.annotation import Annotation, conllu
 from demo_world.documents import documents
 from demo_world.files import SPLITS
 from demo_world.inference import CONTRADICTION, ENTAILMENT, NEUTRAL, inference, recognition
@@ -35,17 +37,19 @@ SIZES = {
     "probe_test": 300,
     "links": 300,
 }
-# Shares of positive examples follow the published data sets.
-ANSWERS = {"entailment": True, "not_entailment": False}
+ANSWERED = {"entailment": True, "not_entailment": False}
 
 
 def cola(rng: Random, label: str) -> list:
-    return ["demo", label, "" if label == "1" else "*", judged(rng, label == "1")]
+    acceptable = label == "1"
+    mark = "" if acceptable else "*"
+    return ["demo", label, mark, judged(rng, acceptable)]
 
 
 def sst2(rng: Random, label: str) -> list:
     text = review(rng, label == "1")
-    return [text.replace(".", " .").replace(",", " ,").replace("  ", " ").strip(), label]
+    tokens = text.replace(".", " .").replace(",", " ,").replace("  ", " ")
+    return [tokens.strip(), label]
 
 
 def mrpc(rng: Random, label: str) -> list:
@@ -63,30 +67,15 @@ def qqp(rng: Random, label: str) -> list:
 
 
 def mnli(rng: Random, label: str) -> list:
-    return ["_", "_", "demo", "_", "_", "_", "_", *inference(rng, label), label, label]
+    return [*UNUSED_MNLI, *inference(rng, label), label, label]
 
 
 def mnli_dev(rng: Random, label: str) -> list:
-    return [
-        "_",
-        "_",
-        "demo",
-        "_",
-        "_",
-        "_",
-        "_",
-        *inference(rng, label),
-        label,
-        label,
-        label,
-        label,
-        label,
-        label,
-    ]
+    return [*UNUSED_MNLI, *inference(rng, label), *[label] * 6]
 
 
 def qnli(rng: Random, label: str) -> list:
-    return [*answerability(rng, ANSWERS[label]), label]
+    return [*answerability(rng, ANSWERED[label]), label]
 
 
 def rte(rng: Random, label: str) -> list:
@@ -97,177 +86,195 @@ def wnli(rng: Random, label: str) -> list:
     return [*schema(rng, label == "1"), label]
 
 
-PARSES = (
-    "sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse sentence1"
-    " sentence2"
+class GlueTask(NamedTuple):
+    """A task's row maker and the layout of its files. Shares of labels follow the published data
+    sets."""
+
+    make_row: Callable[[Random, str], list]
+    label_shares: dict[str, float]
+    header: str
+    text_columns: tuple[int, ...]
+    numbered: bool
+
+
+# promptID, pairID, genre and four parses
+UNUSED_MNLI = ["_", "_", "demo", "_", "_", "_", "_"]
+MNLI_HEADER = (
+    "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse"
+    "\tsentence1_parse\tsentence2_parse\tsentence1\tsentence2\tlabel1"
 )
+MNLI_SHARES = {ENTAILMENT: 1 / 3, NEUTRAL: 1 / 3, CONTRADICTION: 1 / 3}
+SENTENCE_PAIR_HEADER = "index\tsentence1\tsentence2\tlabel"
 GLUE = {
-    # folder: (make a row, share of each label, header or None, columns that hold the text,
-    # numbered rows)
-    "CoLA": (cola, {"1": 0.65, "0": 0.35}, None, (3,), False),
-    "SST-2": (sst2, {"1": 0.5, "0": 0.5}, "sentence label", (0,), False),
-    "MRPC": (
+    "CoLA": GlueTask(cola, {"1": 0.65, "0": 0.35}, "", (3,), False),
+    "SST-2": GlueTask(sst2, {"1": 0.5, "0": 0.5}, "sentence\tlabel", (0,), False),
+    "MRPC": GlueTask(
         mrpc,
         {"1": 0.68, "0": 0.32},
-        "Quality|#1 ID|#2 ID|#1 String|#2 String",
+        "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
         (3, 4),
         False,
     ),
-    "STS-B": (
+    "STS-B": GlueTask(
         stsb,
         {"0": 0.3, "1": 0.12, "2": 0.1, "3": 0.08, "4": 0.05, "6": 0.35},
-        "index genre filename year old_index source1 source2 sentence1 sentence2 score",
+        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
         (6, 7),
         True,
     ),
-    "QQP": (
+    "QQP": GlueTask(
         qqp,
         {"1": 0.37, "0": 0.63},
-        "id qid1 qid2 question1 question2 is_duplicate",
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
         (2, 3),
         True,
     ),
-    "MNLI": (
-        mnli,
-        {ENTAILMENT: 1 / 3, NEUTRAL: 1 / 3, CONTRADICTION: 1 / 3},
-        f"index promptID pairID genre {PARSES} label1 gold_label",
-        (7, 8),
-        True,
-    ),
-    "QNLI": (
+    "MNLI": GlueTask(mnli, MNLI_SHARES, MNLI_HEADER + "\tgold_label", (7, 8), True),
+    "QNLI": GlueTask(
         qnli,
         {"entailment": 0.5, "not_entailment": 0.5},
-        "index question sentence label",
+        "index\tquestion\tsentence\tlabel",
         (0, 1),
         True,
     ),
-    "RTE": (
-        rte,
-        {"entailment": 0.5, "not_entailment": 0.5},
-        "index sentence1 sentence2 label",
-        (0, 1),
-        True,
+    "RTE": GlueTask(
+        rte, {"entailment": 0.5, "not_entailment": 0.5}, SENTENCE_PAIR_HEADER, (0, 1), True
     ),
-    "WNLI": (wnli, {"0": 0.51, "1": 0.49}, "index sentence1 sentence2 label", (0, 1), True),
+    "WNLI": GlueTask(wnli, {"0": 0.51, "1": 0.49}, SENTENCE_PAIR_HEADER, (0, 1), True),
 }
+# Five annotators label each development pair of MNLI.
+MNLI_DEV_HEADER = MNLI_HEADER + "\tlabel2\tlabel3\tlabel4\tlabel5\tgold_label"
+MNLI_DEV = GlueTask(mnli_dev, MNLI_SHARES, MNLI_DEV_HEADER, (7, 8), True)
 
 
-def labels(rng: Random, shares: dict[str, float], count: int) -> list[str]:
+def draw_labels(rng: Random, shares: dict[str, float], count: int) -> list[str]:
     """Return labels in random order, with the wanted share of each; what rounding leaves over is
     drawn at random."""
-    found = [label for label, share in shares.items() for _ in range(int(share * count))]
-    found += rng.choices(list(shares), shares.values(), k=count - len(found))
-    rng.shuffle(found)
-    return found
+    labels = []
+    for label, share in shares.items():
+        labels += [label] * int(share * count)
+    labels += rng.choices(list(shares), shares.values(), k=count - len(labels))
+    rng.shuffle(labels)
+    return labels
 
 
-def glue_rows(
-    make: Callable, wanted: list[str], rng: Random, columns: tuple[int, ...], seen: set
-) -> list[list]:
-    """Make rows whose texts are all new, so that no sentence pair stands in two splits or twice in
+def glue_rows(task: GlueTask, count: int, rng: Random, seen: set[frozenset[str]]) -> list[list]:
+    """Make rows whose texts are all new, so that no sentence pair is in two splits or twice in
     one."""
-    rows = []
-    for label in wanted:
-        for _ in range(1000):
-            row = make(rng, label)
-            key = frozenset(row[column] for column in columns)
-            if len(key) == len(columns) and key not in seen:
-                break
-        else:
-            raise UserError(
-                f"the demo world has no more new examples for {make.__name__}: ask for fewer than"
-                f" {len(wanted)} rows."
-            )
-        seen.add(key)
-        rows.append(row)
-    return rows
+    return [
+        new_glue_row(task, label, count, rng, seen)
+        for label in draw_labels(rng, task.label_shares, count)
+    ]
 
 
-def write_glue(directory: Path, task: str, sizes: dict, seed: int) -> None:
-    make, shares, header, columns, numbered = GLUE[task]
-    seen: set = set()
+def new_glue_row(
+    task: GlueTask, label: str, count: int, rng: Random, seen: set[frozenset[str]]
+) -> list:
+    for _ in range(1000):
+        row = task.make_row(rng, label)
+        texts = frozenset(row[column] for column in task.text_columns)
+        texts_differ = len(texts) == len(task.text_columns)
+        if texts_differ and texts not in seen:
+            seen.add(texts)
+            return row
+    raise UserError(
+        f"the demo world has no more new examples for {task.make_row.__name__}: ask for fewer than"
+        f" {count} rows."
+    )
+
+
+def write_glue(directory: Path, name: str, sizes: dict, seed: int) -> None:
+    seen: set[frozenset[str]] = set()
     for split in ("train", "dev"):
-        rng = Random(seed_from(seed, "world", task, split))
-        count = sizes[split] if task != "WNLI" else max(sizes[split] // 3, 40)
-        name, maker, columns_line = split, make, header
-        if task == "MNLI" and split == "dev":
-            name, maker = "dev_matched", mnli_dev
-            columns_line = header.replace(
-                "label1 gold_label", "label1 label2 label3 label4 label5 gold_label"
-            )
-        rows = glue_rows(maker, labels(rng, shares, count), rng, columns, seen)
-        lines = [
-            "\t".join(map(str, [number, *row] if numbered else row))
-            for number, row in enumerate(rows)
-        ]
-        if columns_line:
-            lines.insert(0, "\t".join(columns_line.split("|" if "|" in columns_line else " ")))
-        write_text(directory / "glue" / task / f"{name}.tsv", "\n".join(lines) + "\n")
+        task, file_name = GLUE[name], split
+        if name == "MNLI" and split == "dev":
+            task, file_name = MNLI_DEV, "dev_matched"
+        count = max(sizes[split] // 3, 40) if name == "WNLI" else sizes[split]
+        rng = Random(seed_from(seed, "world", name, split))
+        rows = glue_rows(task, count, rng, seen)
+        if task.numbered:
+            rows = [[number, *row] for number, row in enumerate(rows)]
+        lines = ["\t".join(map(str, row)) for row in rows]
+        if task.header:
+            lines.insert(0, task.header)
+        write_text(directory / "glue" / name / f"{file_name}.tsv", "\n".join(lines) + "\n")
 
 
 def write_squad(directory: Path, sizes: dict, seed: int) -> None:
     for split in ("train", "dev"):
         rng = Random(seed_from(seed, "world", "squad", split))
-        first, second = squad(rng, sizes[f"squad_{split}"], 3 if split == "dev" else 1)
-        for version, content in (("v1.1", first), ("v2.0", second)):
-            write_text(
-                directory / "squad" / f"{split}-{version}.json",
-                json.dumps(content, ensure_ascii=False),
-            )
+        references = 3 if split == "dev" else 1
+        squad1, squad2 = squad(rng, sizes[f"squad_{split}"], references)
+        for version, content in (("v1.1", squad1), ("v2.0", squad2)):
+            text = json.dumps(content, ensure_ascii=False)
+            write_text(directory / "squad" / f"{split}-{version}.json", text)
 
 
-def distinct(rng: Random, seen: set[str]) -> Iterator:
+def new_sentences(rng: Random, seen: set[str]) -> Iterator[Annotation]:
     """Yield annotated sentences that no split has seen."""
     while True:
-        found = edges.sentence(rng)
-        text = " ".join(found.words)
+        sentence = edges.sentence(rng)
+        text = " ".join(sentence.words)
         if text not in seen:
             seen.add(text)
-            yield found
+            yield sentence
 
 
 def write_treebank(directory: Path, sizes: dict, seed: int) -> None:
     seen: set[str] = set()
     for split in SPLITS:
-        source = distinct(Random(seed_from(seed, "world", "treebank", split)), seen)
-        sentences = (
-            conllu(next(source), f"demo-{split}-{n + 1:05d}")
-            for n in range(sizes[f"treebank_{split}"])
-        )
-        write_text(directory / "UD_English-EWT" / f"en_ewt-ud-{split}.conllu", "".join(sentences))
+        rng = Random(seed_from(seed, "world", "treebank", split))
+        sentences = islice(new_sentences(rng, seen), sizes[f"treebank_{split}"])
+        blocks = [
+            conllu(sentence, f"demo-{split}-{number:05d}")
+            for number, sentence in enumerate(sentences, 1)
+        ]
+        write_text(directory / "UD_English-EWT" / f"en_ewt-ud-{split}.conllu", "".join(blocks))
 
 
 def write_edges(directory: Path, sizes: dict, seed: int) -> None:
-    """Write the edge-probing records. Every task but relations takes its records from the same
-    sentences, in order, until it has enough."""
     seen: set[str] = set()
     for split in SPLITS:
         count = sizes[f"probe_{split}"]
-        source = distinct(Random(seed_from(seed, "world", "edges", split)), seen)
-        records: dict[str, list] = {task: [] for task in edges.LAYERS}
-        number = 0
-        while any(len(rows) < count for rows in records.values()):
-            found = next(source)
-            for task, layer in edges.LAYERS.items():
-                records[task] += [
-                    edges.record(found, targets, number) for targets in layer(found) if targets
-                ]
-            number += 1
-        for task, rows in records.items():
-            write_jsonl(directory / "edges" / task / f"{split}.jsonl", rows[:count])
+        rng = Random(seed_from(seed, "world", "edges", split))
+        records = edge_records(new_sentences(rng, seen), count)
         rng = Random(seed_from(seed, "world", "relations", split))
-        kinds = [label for label in edges.RELATIONS for _ in range(3 if label == "Other" else 1)]
-        rows = []
-        while len(rows) < count:
-            row = edges.relation(rng, rng.choice(kinds))
-            if row["text"] not in seen:
-                seen.add(row["text"])
-                rows.append(row)
-        write_jsonl(directory / "edges" / "relations" / f"{split}.jsonl", rows)
+        records["relations"] = relation_records(rng, count, seen)
+        for task, rows in records.items():
+            write_jsonl(directory / "edges" / task / f"{split}.jsonl", rows)
+
+
+def edge_records(sentences: Iterator[Annotation], count: int) -> dict[str, list[dict]]:
+    """Return `count` records of every edge-probing task but relations; all tasks read the same
+    sentences, in order, until each has enough."""
+    records: dict[str, list[dict]] = {task: [] for task in edges.LAYERS}
+    number = 0
+    while any(len(rows) < count for rows in records.values()):
+        sentence = next(sentences)
+        for task, list_targets in edges.LAYERS.items():
+            for targets in list_targets(sentence):
+                if targets:
+                    records[task].append(edges.record(sentence, targets, number))
+        number += 1
+    return {task: rows[:count] for task, rows in records.items()}
+
+
+def relation_records(rng: Random, count: int, seen: set[str]) -> list[dict]:
+    labels = []
+    for label in edges.RELATIONS:
+        labels += [label] * (3 if label == "Other" else 1)
+    rows: list[dict] = []
+    while len(rows) < count:
+        row = edges.relation(rng, rng.choice(labels))
+        if row["text"] not in seen:
+            seen.add(row["text"])
+            rows.append(row)
+    return rows
 
 
 def write_links(directory: Path, sizes: dict, seed: int) -> None:
-    rng, rows = Random(seed_from(seed, "world", "links")), {}
+    rng = Random(seed_from(seed, "world", "links"))
+    rows: dict[str, dict] = {}
     while len(rows) < sizes.get("links", 300):
         row = edges.links(rng)
         if row is not None:
@@ -277,16 +284,25 @@ def write_links(directory: Path, sizes: dict, seed: int) -> None:
 
 def write_corpus(directory: Path, sizes: dict, seed: int) -> None:
     rng = Random(seed_from(seed, "world", "documents"))
-    pages = documents(rng, sizes["documents"])
-    write_text(
-        directory / "corpus" / "documents.txt",
-        "\n\n".join("\n".join(page) for page in pages) + "\n",
-    )
+    pages = ["\n".join(lines) for lines in documents(rng, sizes["documents"])]
+    write_text(directory / "corpus" / "documents.txt", "\n\n".join(pages) + "\n")
+
+
+def write_wikipedia(directory: Path, sizes: dict, seed: int) -> None:
     rng = Random(seed_from(seed, "world", "wikipedia"))
-    paragraphs = (
-        " ".join(encyclopedia.entry(rng).sentences) for _ in range(sizes["wikipedia_paragraphs"])
-    )
+    entries = [encyclopedia.entry(rng) for _ in range(sizes["wikipedia_paragraphs"])]
+    paragraphs = [" ".join(entry.sentences) for entry in entries]
     write_text(directory / "wiki_raw" / "enwiki_sample.txt", "\n".join(paragraphs) + "\n")
+
+
+def check_sizes(sizes: dict) -> None:
+    """Refuse unknown and missing names; only "links" may be absent."""
+    unknown = sorted(set(sizes) - set(SIZES))
+    missing = sorted(set(SIZES) - set(sizes) - {"links"})
+    if unknown or missing:
+        raise UserError(
+            f"world sizes: unknown {unknown}, missing {missing}; the names are {', '.join(SIZES)}."
+        )
 
 
 def generate_world(directory: Path, sizes: dict, seed: int) -> None:
@@ -296,12 +312,9 @@ def generate_world(directory: Path, sizes: dict, seed: int) -> None:
     for an unknown or missing name.
     """
     directory = Path(directory)
-    unknown, missing = sorted(set(sizes) - set(SIZES)), sorted(set(SIZES) - set(sizes) - {"links"})
-    if unknown or missing:
-        raise UserError(
-            f"world sizes: unknown {unknown}, missing {missing}; the names are {', '.join(SIZES)}."
-        )
+    check_sizes(sizes)
     write_corpus(directory, sizes, seed)
+    write_wikipedia(directory, sizes, seed)
     for task in GLUE:
         write_glue(directory, task, sizes, seed)
     write_squad(directory, sizes, seed)

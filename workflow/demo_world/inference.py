@@ -1,18 +1,20 @@
 """Entailment between quantified sentences, decided from meaning by monotonicity (MNLI, RTE).
 
-A statement says that Q individuals of a kind (with properties) do, or do not do, something. For
-slots A (restriction) and B (what is said): some A B is upward in both, every A B downward in A and
-upward in B, no A B downward in both; kinds are never empty.
+A statement has the form Q A B: quantifier, restriction (a kind with properties), predicate. "some"
+is upward monotone in A and B, "every" downward in A and upward in B, "no" downward in both; kinds
+are never empty.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 from demo_world import lexicon as lex
-from demo_world.grammar import Speaker, text_of
+from demo_world.documents import Discourse
+from demo_world.grammar import Speaker, to_text
 from demo_world.meaning import Clause, Sampler, Thing
-from demo_world.paraphrases import another, different, related
+from demo_world.paraphrases import another, different, related_verbs
 
 ENTAILMENT, CONTRADICTION, NEUTRAL = "entailment", "contradiction", "neutral"
 
@@ -26,21 +28,23 @@ def adjective_below(a: str, b: str) -> bool:
     return a == b or lex.ADJECTIVE_PARENT.get(a) == b
 
 
+def adjectives_below(a: Thing, b: Thing) -> bool:
+    """Test whether a has every property of b."""
+    return all(any(adjective_below(x, y) for x in a.adjectives) for y in b.adjectives)
+
+
 def thing_below(a: Thing, b: Thing) -> bool:
     """Test whether what is an a (with its modifiers) is always a b (with its modifiers)."""
     if a.det == "name" or b.det == "name":
         return a.det == b.det and a.concept == b.concept
-    if not below(a.concept, b.concept) or a.plural != b.plural or (a.plural and a.det != b.det):
+    if a.plural != b.plural or (a.plural and a.det != b.det):
         return False
-    return all(any(adjective_below(x, y) for x in a.adjectives) for y in b.adjectives)
+    return restriction_below(a, b)
 
 
 def restriction_below(a: Thing, b: Thing) -> bool:
-    """Test whether every a is a b where both are subjects of quantifiers, of which only kind and
-    properties count."""
-    return below(a.concept, b.concept) and all(
-        any(adjective_below(x, y) for x in a.adjectives) for y in b.adjectives
-    )
+    """Test whether every a is a b, for subjects of quantifiers: only kind and properties count."""
+    return below(a.concept, b.concept) and adjectives_below(a, b)
 
 
 def predicate_below(a: Clause, b: Clause) -> bool:
@@ -51,16 +55,25 @@ def predicate_below(a: Clause, b: Clause) -> bool:
             and adjective_below(a.object, b.object)
             and b.intensity in (None, a.intensity)
         )
-    if b.verb not in (a.verb, lex.VERB_PARENT.get(a.verb)):
-        return False
-    if isinstance(b.object, Thing) and not (
-        isinstance(a.object, Thing) and thing_below(a.object, b.object)
-    ):
-        return False
-    same_place = b.place is None or (
-        a.place is not None and a.place[0] == b.place[0] and thing_below(a.place[1], b.place[1])
+    return (
+        b.verb in (a.verb, lex.VERB_PARENT.get(a.verb))
+        and object_below(a.object, b.object)
+        and place_below(a.place, b.place)
+        and b.time in (None, a.time)
+        and b.manner in (None, a.manner)
     )
-    return same_place and b.time in (None, a.time) and b.manner in (None, a.manner)
+
+
+def object_below(a: Thing | None, b: Thing | None) -> bool:
+    if not isinstance(b, Thing):
+        return True
+    return isinstance(a, Thing) and thing_below(a, b)
+
+
+def place_below(a: tuple[str, Thing] | None, b: tuple[str, Thing] | None) -> bool:
+    if b is None:
+        return True
+    return a is not None and a[0] == b[0] and thing_below(a[1], b[1])
 
 
 def predicate_excludes(a: Clause, b: Clause) -> bool:
@@ -69,34 +82,39 @@ def predicate_excludes(a: Clause, b: Clause) -> bool:
 
 
 def relation(p: Clause, h: Clause) -> str | None:
-    """Decide what premise p says about hypothesis h; None where English speakers would argue
+    """Decide the relation of premise p to hypothesis h; None where English speakers would argue
     (another definite subject)."""
-    dets = p.subject.det, h.subject.det
+    if p.subject.det in DEFINITE:
+        return definite_relation(p, h) if h.subject.det == p.subject.det else None
+    if h.subject.det in DEFINITE:
+        return None
+    return quantified_relation(p, h)
+
+
+def definite_relation(p: Clause, h: Clause) -> str | None:
+    if not thing_below(p.subject, h.subject):
+        arguable = thing_below(h.subject, p.subject) and p.negated != h.negated
+        return None if arguable else NEUTRAL
+    up, down = predicate_below(p, h), predicate_below(h, p)
+    if p.negated and h.negated:
+        return ENTAILMENT if down else NEUTRAL
+    if p.negated:
+        return CONTRADICTION if down else NEUTRAL
+    if up:
+        return CONTRADICTION if h.negated else ENTAILMENT
+    if predicate_excludes(p, h):
+        return ENTAILMENT if h.negated else CONTRADICTION
+    return NEUTRAL
+
+
+def quantified_relation(p: Clause, h: Clause) -> str | None:
+    """Decide the relation of "Q A B" to "Q' A' B'"."""
     up, down = predicate_below(p, h), predicate_below(h, p)
     excludes = predicate_excludes(p, h)
-    if dets[0] in ("name", "the"):
-        if dets[1] != dets[0]:
-            return None
-        same = thing_below(p.subject, h.subject)
-        if not same:
-            return (
-                NEUTRAL
-                if not thing_below(h.subject, p.subject) or p.negated == h.negated
-                else None
-            )
-        if not p.negated and not h.negated:
-            return ENTAILMENT if up else CONTRADICTION if excludes else NEUTRAL
-        if p.negated and h.negated:
-            return ENTAILMENT if down else NEUTRAL
-        if h.negated:
-            return CONTRADICTION if up else ENTAILMENT if excludes else NEUTRAL
-        return CONTRADICTION if down else NEUTRAL
-    if dets[1] in ("name", "the"):
-        return None
     wider = restriction_below(p.subject, h.subject)  # A is below A'
     narrower = restriction_below(h.subject, p.subject)
     some_common = wider or narrower
-    match dets:
+    match p.subject.det, h.subject.det:
         case ("some", "some"):
             return ENTAILMENT if wider and up else NEUTRAL
         case ("every", "every"):
@@ -125,6 +143,7 @@ def relation(p: Clause, h: Clause) -> str | None:
 
 
 DEFINITE = ["name", "the"]
+QUANTIFIERS = ["every", "some", "no"]
 ANY = ["name", "name", "the", "the", "every", "some", "no"]
 
 
@@ -132,29 +151,8 @@ def statement(rng: Random, dets: list[str]) -> Clause:
     """Draw a premise in the past, whose subject has one of these determiners (or a name)."""
     sampler = Sampler(rng)
     det = rng.choice(dets)
-    if rng.random() < 0.2:
-        subject = sampler.common(
-            ["person", "animal", "vehicle", "building", "garment"], "the", modified=0.3
-        )
-        clause = sampler.state(
-            subject, tense="past", negated=False, intensity=rng.choice([None, None, "very"])
-        )
-        if clause.object in lex.ADJECTIVE_PARENT:
-            clause.intensity = None
-        if set(subject.adjectives) & (lex.opposites(clause.object) | {clause.object}):
-            subject.adjectives = ()
-    else:
-        verb = lex.skewed(rng, lex.FREQUENT[rng.choice("itt")])
-        subject = sampler.common(lex.VERB[verb].subjects, "the", modified=0.35)
-        clause = sampler.clause(
-            verb, depth=0, subject=subject, tense="past", negated=False, frequency=None
-        )
-        if isinstance(clause.object, Thing):
-            if clause.object.entity is None:
-                clause.object = sampler.common(lex.VERB[verb].objects, "a", modified=0.4)
-            clause.object.others = ()
-        clause.place = sampler.where() if rng.random() < 0.4 else None
-        clause.time = sampler.when() if rng.random() < 0.3 else None
+    clause = draw_state(sampler) if rng.random() < 0.2 else draw_action(sampler)
+    subject = clause.subject
     subject.others, subject.plural = (), False
     if det == "name" and lex.is_a(subject.concept, "person"):
         clause.subject = sampler.person()
@@ -165,74 +163,130 @@ def statement(rng: Random, dets: list[str]) -> Clause:
     return clause
 
 
-def edits(rng: Random, clause: Clause) -> list[Callable[[], Clause]]:
-    """List ways to make another statement from this one."""
-    sampler, found = Sampler(rng), []
-    subject, obj = clause.subject, clause.object
-    for side in ("subject", "object"):
-        thing = getattr(clause, side)
-        if not isinstance(thing, Thing):
-            continue
+def draw_state(sampler: Sampler) -> Clause:
+    """Draw a property of a thing that neither has it by name nor has an opposite one."""
+    kinds = ["person", "animal", "vehicle", "building", "garment"]
+    subject = sampler.common(kinds, "the", modified=0.3)
+    intensity = sampler.rng.choice([None, None, "very"])
+    clause = sampler.state(subject, tense="past", negated=False, intensity=intensity)
+    if clause.object in lex.ADJECTIVE_PARENT:
+        clause.intensity = None
+    redundant = lex.opposites(clause.object) | {clause.object}
+    if redundant.intersection(subject.adjectives):
+        subject.adjectives = ()
+    return clause
 
-        def put(new: Thing, side=side) -> Callable[[], Clause]:
-            return lambda: replace(clause, **{side: new})
 
-        if thing.det == "name":
-            if side == "object" or rng.random() < 0.4:
-                found.append(put(another(sampler, thing)))
-            continue
-        up = [k for k in lex.ancestors(thing.concept)[1:] if k not in lex.MASS]
-        down = [k for k in lex.TAXONOMY.get(thing.concept, ())]
-        if up and thing.concept not in lex.MASS:
-            allowed = [
-                k for k in up if all(x in lex.adjectives_for(k) for x in thing.adjectives)
-            ] or up[:1]
-            found += [put(replace(thing, concept=rng.choice(allowed)))] * 3
-        if down:
-            found += [put(replace(thing, concept=rng.choice(down)))] * 3
-        if side == "object" and (new := another(sampler, thing)):
-            found.append(put(new))
+def draw_action(sampler: Sampler) -> Clause:
+    rng = sampler.rng
+    verb = lex.skewed(rng, lex.FREQUENT[rng.choice("itt")])
+    subject = sampler.common(lex.VERB[verb].subjects, "the", modified=0.35)
+    clause = sampler.clause(
+        verb, depth=0, subject=subject, tense="past", negated=False, frequency=None
+    )
+    if isinstance(clause.object, Thing):
+        if clause.object.entity is None:
+            clause.object = sampler.common(lex.VERB[verb].objects, "a", modified=0.4)
+        clause.object.others = ()
+    clause.place = sampler.where() if rng.random() < 0.4 else None
+    clause.time = sampler.when() if rng.random() < 0.3 else None
+    return clause
+
+
+Edit = Callable[[], Clause]
+
+
+def edits(rng: Random, clause: Clause) -> list[Edit]:
+    """List ways to make another statement from this one; frequent ones occur several times."""
+    sampler = Sampler(rng)
+    subject = clause.subject
+    options = edit_thing(sampler, clause, "subject")
+    if isinstance(clause.object, Thing):
+        options += edit_thing(sampler, clause, "object")
+    if isinstance(clause.object, str):
+        options += edit_property(sampler, clause)
+    else:
+        options += edit_circumstance(clause, "place", sampler.where)
+        options += edit_circumstance(clause, "time", sampler.when)
+        options += edit_verb(rng, clause)
+    if subject.det in QUANTIFIERS:
+        dets = [det for det in QUANTIFIERS if det != subject.det]
+        options += [lambda: replace(clause, subject=replace(subject, det=rng.choice(dets)))] * 4
+    else:
+        options += [lambda: replace(clause, negated=not clause.negated)] * 4
+    return options
+
+
+def edit_thing(sampler: Sampler, clause: Clause, side: str) -> list[Edit]:
+    """List ways to replace the subject or the object."""
+    rng, thing = sampler.rng, getattr(clause, side)
+    things: list[Thing] = []
+    if thing.det == "name":
+        if side == "object" or rng.random() < 0.4:
+            things.append(another(sampler, thing))
+    else:
+        hypernyms = hypernyms_with_plural(thing)
+        if hypernyms and thing.concept not in lex.MASS:
+            concept = rng.choice(fitting_kinds(hypernyms, thing) or hypernyms[:1])
+            things += [replace(thing, concept=concept)] * 3
+        hyponyms = lex.TAXONOMY.get(thing.concept)
+        if hyponyms:
+            things += [replace(thing, concept=rng.choice(hyponyms))] * 3
+        sister = another(sampler, thing) if side == "object" else None
+        if sister:
+            things.append(sister)
+        adjectives = lex.adjectives_for(thing.concept)
         if thing.adjectives:
-            found += [put(replace(thing, adjectives=()))] * 2
-        elif choices := lex.adjectives_for(thing.concept):
-            found += [put(replace(thing, adjectives=(rng.choice(choices),)))] * 2
-    if isinstance(obj, str):
-        against = sorted(lex.opposites(obj))
-        if against:
-            found += [lambda: replace(clause, object=rng.choice(against), intensity=None)] * 6
-        found.append(
-            lambda: sampler.state(subject, tense="past", negated=clause.negated, intensity=None)
-        )
-        if clause.intensity:
-            found += [lambda: replace(clause, intensity=None)] * 2
-        elif obj not in lex.ADJECTIVE_PARENT:
-            found += [lambda: replace(clause, intensity="very")] * 2
-    else:
-        for field, draw in (("place", sampler.where), ("time", sampler.when)):
-            old = getattr(clause, field)
-            if old:
-                found += [lambda field=field: replace(clause, **{field: None})] * 2
-                found.append(
-                    lambda field=field, draw=draw, old=old: replace(
-                        clause, **{field: different(draw, old)}
-                    )
-                )
-            else:
-                found.append(lambda field=field, draw=draw: replace(clause, **{field: draw()}))
-        if clause.verb in lex.VERB_PARENT:
-            found += [lambda: replace(clause, verb=lex.VERB_PARENT[clause.verb])] * 3
-        narrower = [v for v, wide in lex.VERB_PARENT.items() if wide == clause.verb]
-        if narrower:
-            found.append(lambda: replace(clause, verb=rng.choice(narrower)))
-        verbs = [v for v in lex.FRAMES[lex.VERB[clause.verb].frame] if related(v, clause)]
+            things += [replace(thing, adjectives=())] * 2
+        elif adjectives:
+            things += [replace(thing, adjectives=(rng.choice(adjectives),))] * 2
+    return [partial(replace, clause, **{side: new}) for new in things]
+
+
+def hypernyms_with_plural(thing: Thing) -> list[str]:
+    return [kind for kind in lex.ancestors(thing.concept)[1:] if kind not in lex.MASS]
+
+
+def fitting_kinds(kinds: list[str], thing: Thing) -> list[str]:
+    """List the kinds that can have all properties of the thing."""
+    return [kind for kind in kinds if set(thing.adjectives) <= set(lex.adjectives_for(kind))]
+
+
+def edit_property(sampler: Sampler, clause: Clause) -> list[Edit]:
+    """List ways to say another property of the subject."""
+    rng, options = sampler.rng, []
+    opposites = sorted(lex.opposites(clause.object))
+    if opposites:
+        options += [lambda: replace(clause, object=rng.choice(opposites), intensity=None)] * 6
+    options.append(
+        lambda: sampler.state(clause.subject, tense="past", negated=clause.negated, intensity=None)
+    )
+    if clause.intensity:
+        options += [lambda: replace(clause, intensity=None)] * 2
+    elif clause.object not in lex.ADJECTIVE_PARENT:
+        options += [lambda: replace(clause, intensity="very")] * 2
+    return options
+
+
+def edit_circumstance(clause: Clause, name: str, draw: Callable) -> list[Edit]:
+    """List ways to drop, replace or add the place or the time."""
+    old = getattr(clause, name)
+    if not old:
+        return [lambda: replace(clause, **{name: draw()})]
+    drop: Edit = lambda: replace(clause, **{name: None})
+    return [drop, drop, lambda: replace(clause, **{name: different(draw, old)})]
+
+
+def edit_verb(rng: Random, clause: Clause) -> list[Edit]:
+    """List ways to replace the verb by a wider, a narrower or a related one."""
+    options: list[Edit] = []
+    if clause.verb in lex.VERB_PARENT:
+        options += [lambda: replace(clause, verb=lex.VERB_PARENT[clause.verb])] * 3
+    narrower = [verb for verb, wide in lex.VERB_PARENT.items() if wide == clause.verb]
+    for verbs in (narrower, related_verbs(clause)):
         if verbs:
-            found.append(lambda: replace(clause, verb=rng.choice(verbs)))
-    if subject.det in ("every", "some", "no"):
-        others = [d for d in ("every", "some", "no") if d != subject.det]
-        found += [lambda: replace(clause, subject=replace(subject, det=rng.choice(others)))] * 4
-    else:
-        found += [lambda: replace(clause, negated=not clause.negated)] * 4
-    return found
+            options.append(lambda verbs=verbs: replace(clause, verb=rng.choice(verbs)))
+    return options
 
 
 def generalised(rng: Random, clause: Clause) -> Clause:
@@ -242,13 +296,10 @@ def generalised(rng: Random, clause: Clause) -> Clause:
     thing = getattr(clause, side)
     if not isinstance(thing, Thing) or thing.det == "name" or thing.concept in lex.MASS:
         return clause
-    up = [kind for kind in lex.ancestors(thing.concept)[1:] if kind not in lex.MASS]
-    fitting = [kind for kind in up if all(a in lex.adjectives_for(kind) for a in thing.adjectives)]
-    return (
-        replace(clause, **{side: replace(thing, concept=rng.choice(fitting))})
-        if fitting
-        else clause
-    )
+    kinds = fitting_kinds(hypernyms_with_plural(thing), thing)
+    if not kinds:
+        return clause
+    return replace(clause, **{side: replace(thing, concept=rng.choice(kinds))})
 
 
 def pair(rng: Random, label: str, dets: list[str] = ANY) -> tuple[Clause, Clause]:
@@ -270,58 +321,54 @@ def pair(rng: Random, label: str, dets: list[str] = ANY) -> tuple[Clause, Clause
             return premise, hypothesis
 
 
-def speak(rng: Random, clause: Clause, synonyms: float = 0.2) -> str:
-    speaker = Speaker(rng, synonyms=synonyms)
-    quantified = clause.subject.det in ("every", "some", "no")
-    passive = (
-        speaker.can_passive(clause)
-        and not quantified
-        and not clause.negated
-        and rng.random() < 0.25
-    )
-    return text_of(
-        speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.4 and not quantified)
-    )
+def speak(rng: Random, clause: Clause) -> str:
+    speaker = Speaker(rng, synonyms=0.2)
+    quantified = clause.subject.det in QUANTIFIERS
+    can_passive = speaker.can_passive(clause) and not quantified and not clause.negated
+    passive = can_passive and rng.random() < 0.25
+    time_first = rng.random() < 0.4 and not quantified
+    return to_text(speaker.sentence(clause, passive=passive, time_first=time_first))
 
 
 def inference(rng: Random, label: str) -> tuple[str, str]:
     """Draw a premise and a hypothesis of MNLI."""
     while True:
         premise, hypothesis = pair(rng, label)
-        texts = speak(rng, premise), speak(rng, hypothesis)
-        if premise != hypothesis or (texts[0] != texts[1] and rng.random() < 0.3):
-            return texts
+        first, second = speak(rng, premise), speak(rng, hypothesis)
+        if premise != hypothesis or (first != second and rng.random() < 0.3):
+            return first, second
 
 
 def recognition(rng: Random, label: str) -> tuple[str, str]:
     """Draw a text and a hypothesis of RTE: two or three sentences, of which one decides about the
     hypothesis."""
-    from demo_world.documents import Discourse
-
     wanted = ENTAILMENT if label == ENTAILMENT else rng.choice([NEUTRAL, NEUTRAL, CONTRADICTION])
     premise, hypothesis = pair(rng, wanted, DEFINITE)
     while premise == hypothesis:
         premise, hypothesis = pair(rng, wanted, DEFINITE)
     if wanted == NEUTRAL and rng.random() < 0.8:
-        # What follows from another premise, which few pairs teach to tell, and which is no oddity
-        # by itself.
-        _, other = pair(rng, ENTAILMENT, DEFINITE)
-        hypothesis = other if relation(premise, other) in (NEUTRAL, None) else hypothesis
-    sampler, discourse = Sampler(rng), Discourse(rng)
-    others = []
-    for _ in range(rng.choice([1, 2])):
-        follow = (
-            premise.subject
-            if rng.random() < 0.5 and lex.is_a(premise.subject.concept, "person")
-            else None
-        )
-        verb = rng.choice(
-            [v for v in lex.FRAMES[rng.choice("it")] if v not in (premise.verb, hypothesis.verb)]
-        )
-        if follow is not None and "person" not in lex.VERB[verb].subjects:
-            follow = None
-        clause = sampler.clause(verb, depth=0, subject=follow, tense="past", frequency=None)
-        others.append(discourse.tell(clause) if follow is None else speak(rng, clause))
-    place = rng.randrange(len(others) + 1)
-    sentences = [*others[:place], speak(rng, premise), *others[place:]]
+        # Most neutral hypotheses follow from another premise, so that a hypothesis alone does not
+        # look odd.
+        _, unrelated = pair(rng, ENTAILMENT, DEFINITE)
+        if relation(premise, unrelated) in (NEUTRAL, None):
+            hypothesis = unrelated
+    sentences = tell_context(rng, premise, hypothesis)
+    position = rng.randrange(len(sentences) + 1)
+    sentences.insert(position, speak(rng, premise))
     return " ".join(sentences), speak(rng, hypothesis)
+
+
+def tell_context(rng: Random, premise: Clause, hypothesis: Clause) -> list[str]:
+    """Generate one or two sentences with other verbs, some about the premise's subject."""
+    sampler, discourse = Sampler(rng), Discourse(rng)
+    sentences = []
+    for _ in range(rng.choice([1, 2])):
+        is_person = lex.is_a(premise.subject.concept, "person")
+        subject = premise.subject if rng.random() < 0.5 and is_person else None
+        verbs = lex.FRAMES[rng.choice("it")]
+        verb = rng.choice([v for v in verbs if v not in (premise.verb, hypothesis.verb)])
+        if "person" not in lex.VERB[verb].subjects:
+            subject = None
+        clause = sampler.clause(verb, depth=0, subject=subject, tense="past", frequency=None)
+        sentences.append(discourse.tell(clause) if subject is None else speak(rng, clause))
+    return sentences

@@ -23,19 +23,20 @@ class Verb(NamedTuple):
     tags: frozenset[str]
 
 
-def _in_two_parts(parts: dict[str, list[str]]) -> list[str]:
+def combine_parts(parts: dict[str, list[str]]) -> list[str]:
     return [first + second for first in parts["first"] for second in parts["second"]]
 
 
-def _adjectives_by_kind() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one, other, kinds in OPPOSITES:
+def group_adjectives_by_kind() -> dict[str, list[str]]:
+    """List the adjectives that fit each kind of noun."""
+    adjectives: dict[str, list[str]] = {}
+    for adjective, opposite, kinds in OPPOSITES:
         for kind in kinds:
-            found.setdefault(kind, []).extend([one, other])
+            adjectives.setdefault(kind, []).extend([adjective, opposite])
     for adjective, kinds in (WORDS["plain_adjectives"] | MATERIALS).items():
         for kind in kinds:
-            found.setdefault(kind, []).append(adjective)
-    return found
+            adjectives.setdefault(kind, []).append(adjective)
+    return adjectives
 
 
 TAXONOMY = WORDS["taxonomy"]
@@ -65,7 +66,7 @@ DOUBLING = set(WORDS["doubling"])
 
 OPPOSITES = WORDS["opposites"]
 MATERIALS = WORDS["materials"]
-ADJECTIVES_OF = _adjectives_by_kind()
+ADJECTIVES_OF = group_adjectives_by_kind()
 ADJECTIVE_PARENT = WORDS["adjective_parents"]
 MANNER = WORDS["manner"] | {opposite: adverb for adverb, opposite in WORDS["manner"].items()}
 FREQUENCY = WORDS["frequency"]
@@ -75,8 +76,8 @@ GOOD_NOUNS, BAD_NOUNS = WORDS["good_nouns"], WORDS["bad_nouns"]
 GOOD_VERBS, BAD_VERBS = WORDS["good_verbs"], WORDS["bad_verbs"]
 
 FEMALE_NAMES, MALE_NAMES = WORDS["female_names"], WORDS["male_names"]
-SURNAMES = _in_two_parts(WORDS["surnames"])
-CITIES = _in_two_parts(WORDS["cities"])
+SURNAMES = combine_parts(WORDS["surnames"])
+CITIES = combine_parts(WORDS["cities"])
 COUNTRIES = WORDS["countries"]
 NATIONALITIES = set(COUNTRIES.values())
 SECTORS = WORDS["sectors"]
@@ -91,9 +92,11 @@ MONTHS, DAYS, NUMBERS = WORDS["months"], WORDS["days"], WORDS["numbers"]
 
 @cache
 def ancestors(word: str) -> tuple[str, ...]:
-    """List the concept and its hypernyms, nearest first; a synonym stands for its concept."""
-    word = CANONICAL.get(word, word)
-    return (word, *(ancestors(PARENT[word]) if word in PARENT else ()))
+    """List the concept and its hypernyms, nearest first; a synonym counts as its concept."""
+    concept = CANONICAL.get(word, word)
+    if concept not in PARENT:
+        return (concept,)
+    return (concept, *ancestors(PARENT[concept]))
 
 
 def is_a(word: str, kind: str) -> bool:
@@ -104,15 +107,17 @@ def is_a(word: str, kind: str) -> bool:
 def leaves_of(kind: str) -> tuple[str, ...]:
     """List `kind` and all concepts below it, except those of ABSTRACT and BROAD."""
     below = [word for child in TAXONOMY.get(kind, []) for word in leaves_of(child)]
-    return tuple(below if kind in ABSTRACT or kind in BROAD else [kind, *below])
+    if kind in ABSTRACT or kind in BROAD:
+        return tuple(below)
+    return (kind, *below)
 
 
 @cache
 def ranked(kind: str) -> tuple[str, ...]:
     """Rank the leaves of `kind`, the most frequent first; the order is the same in every world."""
-    below = list(leaves_of(kind))
-    Random(len(below)).shuffle(below)
-    return tuple(below)
+    concepts = list(leaves_of(kind))
+    Random(len(concepts)).shuffle(concepts)
+    return tuple(concepts)
 
 
 def skewed(rng: Random, items: Sequence[str]) -> str:
@@ -125,12 +130,11 @@ def skewed(rng: Random, items: Sequence[str]) -> str:
 def opposites(adjective: str) -> frozenset[str]:
     """List the words that cannot hold of the same thing at the same time as this adjective."""
     pairs = [(a, b) for a, b, _ in OPPOSITES] + list(MANNER.items())
-    found = {b for a, b in pairs if a == adjective} | {a for a, b in pairs if b == adjective}
+    words = {b for a, b in pairs if a == adjective} | {a for a, b in pairs if b == adjective}
     if adjective in ADJECTIVE_PARENT:
-        found |= opposites(ADJECTIVE_PARENT[adjective])
-    return frozenset(
-        found | {narrow for narrow, wide in ADJECTIVE_PARENT.items() if wide in found}
-    )
+        words |= opposites(ADJECTIVE_PARENT[adjective])
+    narrower = {narrow for narrow, wide in ADJECTIVE_PARENT.items() if wide in words}
+    return frozenset(words | narrower)
 
 
 @cache
@@ -139,10 +143,9 @@ def adjectives_for(noun: str) -> tuple[str, ...]:
 
 
 def siblings(word: str) -> list[str]:
-    """List the other concepts of the same kind, neither above nor below, so that nothing is
-    both."""
-    parent = PARENT.get(word)
-    return [other for other in TAXONOMY.get(parent, []) if other != word and other not in ABSTRACT]
+    """List the sister terms of a concept: nothing is both."""
+    concepts = TAXONOMY.get(PARENT.get(word), [])
+    return [concept for concept in concepts if concept != word and concept not in ABSTRACT]
 
 
 @cache
@@ -151,39 +154,56 @@ def plural(noun: str) -> str:
         return IRREGULAR_PLURALS[noun]
     if noun.endswith(("s", "x", "ch", "sh")) or noun in ("potato", "tomato"):
         return noun + "es"
-    return noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
+    if ends_in_consonant_and_y(noun):
+        return noun[:-1] + "ies"
+    return noun + "s"
+
+
+def ends_in_consonant_and_y(word: str) -> bool:
+    return word.endswith("y") and word[-2] not in "aeiou"
+
+
+BE = {"VB": "be", "VBP": "are", "VBZ": "is", "VBD": "was", "VBN": "been", "VBG": "being"}
+IRREGULAR_THIRD_PERSON = {"have": "has", "go": "goes"}
 
 
 @cache
 def inflect(lemma: str, tag: str) -> str:
     """Inflect a verb for a Penn tag: VB VBP VBZ VBD VBN VBG."""
     if lemma == "be":
-        return {
-            "VB": "be",
-            "VBP": "are",
-            "VBZ": "is",
-            "VBD": "was",
-            "VBN": "been",
-            "VBG": "being",
-        }[tag]
+        return BE[tag]
     if tag in ("VB", "VBP"):
         return lemma
     if tag == "VBZ":
-        return "has" if lemma == "have" else "goes" if lemma == "go" else plural(lemma)
-    stem = lemma + lemma[-1] if lemma in DOUBLING else lemma
+        return IRREGULAR_THIRD_PERSON.get(lemma) or plural(lemma)
     if tag == "VBG":
-        if lemma == "lie":
-            return "lying"
-        return (lemma[:-1] if lemma.endswith("e") and not lemma.endswith("ee") else stem) + "ing"
+        return gerund(lemma)
     if lemma in IRREGULAR_VERBS:
-        return IRREGULAR_VERBS[lemma][tag == "VBN"]
+        past, participle = IRREGULAR_VERBS[lemma]
+        return participle if tag == "VBN" else past
     if lemma.endswith("e"):
         return lemma + "d"
-    return lemma[:-1] + "ied" if lemma.endswith("y") and lemma[-2] not in "aeiou" else stem + "ed"
+    if ends_in_consonant_and_y(lemma):
+        return lemma[:-1] + "ied"
+    return double_final_consonant(lemma) + "ed"
+
+
+def gerund(lemma: str) -> str:
+    if lemma == "lie":
+        return "lying"
+    if lemma.endswith("e") and not lemma.endswith("ee"):
+        return lemma[:-1] + "ing"
+    return double_final_consonant(lemma) + "ing"
+
+
+def double_final_consonant(lemma: str) -> str:
+    return lemma + lemma[-1] if lemma in DOUBLING else lemma
 
 
 def article(following: str) -> str:
-    vowel = following[0].lower() in "aeiou" and not following.lower().startswith(
-        ("uni", "eu", "one")
-    )
-    return "an" if vowel or following.lower().startswith(("honest", "hour")) else "a"
+    word = following.lower()
+    if word.startswith(("uni", "eu", "one")):
+        return "a"
+    if word[0] in "aeiou" or word.startswith(("honest", "hour")):
+        return "an"
+    return "a"

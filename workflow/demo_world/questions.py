@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from demo_world import encyclopedia
-from demo_world.annotation import annotate
+from demo_world.annotation import Annotation, annotate
 from demo_world.encyclopedia import Fact
-from demo_world.grammar import Speaker, detokenise, offsets, text_of
-from demo_world.meaning import Clause, Thing
+from demo_world.grammar import Speaker, detokenise, offsets, to_text
+from demo_world.meaning import Clause, Thing, askable
 from demo_world.paraphrases import changes, event, reword
 
 ROLE_OF = {"subject": "ARG0", "object": "ARG1", "place": "ARGM-LOC", "time": "ARGM-TMP"}
@@ -15,8 +15,7 @@ ROLE_OF = {"subject": "ARG0", "object": "ARG1", "place": "ARGM-LOC", "time": "AR
 
 @dataclass
 class Passage:
-    """Sentences, what can be asked about them, and questions that look as if they could be but
-    cannot be answered."""
+    """Sentences, the questions that they answer, and similar questions without an answer."""
 
     title: str
     sentences: list[str]
@@ -28,7 +27,8 @@ class Passage:
         return " ".join(self.sentences)
 
     def answer_start(self, fact: Fact) -> int:
-        return sum(len(s) + 1 for s in self.sentences[: fact.sentence]) + fact.start
+        preceding = self.sentences[: fact.sentence]
+        return sum(len(sentence) + 1 for sentence in preceding) + fact.start
 
 
 def definite(clause: Clause) -> Clause:
@@ -42,80 +42,92 @@ def definite(clause: Clause) -> Clause:
     return changed
 
 
-def askable(clause: Clause) -> list[str]:
-    found = ["subject"]
-    if isinstance(clause.object, Thing) and not clause.recipient:
-        found.append("object")
-    return found + (["place"] if clause.place else []) + (["time"] if clause.time else [])
-
-
-def wh_question(rng: Random, clause: Clause, asked: str) -> str:
+def wh_question(rng: Random, clause: Clause, argument: str) -> str:
     """Ask about one argument of the clause; some details of the event may be left out."""
-    known = replace(definite(clause), negated=False)
-    if asked != "time" and rng.random() < 0.5:
-        known.time = None
-    if asked != "place" and rng.random() < 0.5:
-        known.place = None
+    event = replace(definite(clause), negated=False)
+    if argument != "time" and rng.random() < 0.5:
+        event.time = None
+    if argument != "place" and rng.random() < 0.5:
+        event.place = None
     speaker = Speaker(rng, 0.3)
-    passive = asked in ("place", "time") and speaker.can_passive(known) and rng.random() < 0.3
-    return text_of(speaker.question(known, asked, passive))
+    passive = argument in ("place", "time") and speaker.can_passive(event) and rng.random() < 0.3
+    return to_text(speaker.question(event, argument, passive))
 
 
 def news(rng: Random) -> Passage:
     """Generate several events with different verbs and subjects; every argument can be asked
     for."""
     passage = Passage("", [], [], [])
-    clauses: list[Clause] = []
-    while len(clauses) < rng.randrange(3, 6):
-        clause = replace(event(rng, "tttti"), negated=False)
-        if all(
-            clause.verb != other.verb and clause.subject.concept != other.subject.concept
-            for other in clauses
-        ):
-            clauses.append(clause)
+    clauses = draw_events(rng)
     for number, clause in enumerate(clauses):
         speaker = Speaker(rng, 0.2)
         passive = speaker.can_passive(clause) and rng.random() < 0.35
         tree = speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.4)
-        found = annotate(tree, speaker)
-        passage.sentences.append(detokenise(found.words))
-        spans = offsets(found.words)
-        main = max(found.frames, key=lambda frame: frame.verb == clause.verb)
-        for asked in askable(clause):
-            for start, end, role, _, _ in main.arguments:
-                if role != ROLE_OF[asked]:
-                    continue
-                if (
-                    found.words[start].lower() in ("by", "on", "in", "at", "near")
-                    and asked != "place"
-                    or (
-                        asked == "place"
-                        and found.words[start].lower() in ("in", "at", "on", "near")
-                    )
-                ):
-                    start += 1
-                answer = passage.sentences[-1][spans[start][0] : spans[end - 1][1]]
-                passage.facts.append(
-                    Fact(number, wh_question(rng, clause, asked), answer, spans[start][0], asked)
-                )
-                break
-        found_changes = [
-            v
-            for k, v in changes(rng, clause).items()
-            if k in ("roles", "verb", "object", "subject", "place")
-        ]
-        if found_changes:
-            other = rng.choice(found_changes)
-            kinds = [k for k in askable(other) if getattr(other, k) == getattr(clause, k)]
-            if kinds:
-                known = replace(other, time=clause.time)
-                passage.unanswerable.append(full_question(rng, known, rng.choice(kinds)))
+        sentence = annotate(tree, speaker)
+        passage.sentences.append(detokenise(sentence.words))
+        passage.facts += list_facts(rng, clause, sentence, number)
+        question = draw_unanswerable(rng, clause)
+        if question is not None:
+            passage.unanswerable.append(question)
     passage.title = clauses[0].subject.concept.replace(" ", "_")
     return passage
 
 
-def full_question(rng: Random, clause: Clause, asked: str) -> str:
-    return text_of(Speaker(rng, 0.3).question(definite(clause), asked))
+def draw_events(rng: Random) -> list[Clause]:
+    """Draw events whose verbs and subjects all differ."""
+    clauses: list[Clause] = []
+    while len(clauses) < rng.randrange(3, 6):
+        clause = replace(event(rng, "tttti"), negated=False)
+        verbs = {earlier.verb for earlier in clauses}
+        subjects = {earlier.subject.concept for earlier in clauses}
+        if clause.verb not in verbs and clause.subject.concept not in subjects:
+            clauses.append(clause)
+    return clauses
+
+
+def list_facts(rng: Random, clause: Clause, sentence: Annotation, number: int) -> list[Fact]:
+    """Ask for every argument of the clause; the answer is the argument's text in sentence
+    `number`, without a preposition."""
+    text, spans = detokenise(sentence.words), offsets(sentence.words)
+    main = max(sentence.frames, key=lambda frame: frame.verb == clause.verb)
+    facts = []
+    for argument in askable(clause):
+        prepositions = ("by", "on", "in", "at", "near")
+        if argument == "place":
+            prepositions = ("in", "at", "on", "near")
+        for start, end, role, _, _ in main.arguments:
+            if role != ROLE_OF[argument]:
+                continue
+            if sentence.words[start].lower() in prepositions:
+                start += 1
+            first, last = spans[start][0], spans[end - 1][1]
+            question = wh_question(rng, clause, argument)
+            facts.append(Fact(number, question, text[first:last], first, argument))
+            break
+    return facts
+
+
+def draw_unanswerable(rng: Random, clause: Clause) -> str | None:
+    """Ask about an event that differs from the clause in one thing; return None if there is no
+    such question."""
+    kinds = ("roles", "verb", "object", "subject", "place")
+    changed = [event for kind, event in changes(rng, clause).items() if kind in kinds]
+    if not changed:
+        return None
+    event = rng.choice(changed)
+    unchanged = [
+        argument
+        for argument in askable(event)
+        if getattr(event, argument) == getattr(clause, argument)
+    ]
+    if not unchanged:
+        return None
+    event = replace(event, time=clause.time)
+    return full_question(rng, event, rng.choice(unchanged))
+
+
+def full_question(rng: Random, clause: Clause, argument: str) -> str:
+    return to_text(Speaker(rng, 0.3).question(definite(clause), argument))
 
 
 def passage(rng: Random) -> Passage:
@@ -129,7 +141,8 @@ def squad(rng: Random, questions: int, references: int) -> tuple[dict, dict]:
     """Generate SQuAD 1.1 and 2.0 of the same passages, with `questions` answerable questions. Each
     of these has `references` answers."""
     seen: set[str] = set()
-    first, second, asked = [], [], 0
+    articles1, articles2 = [], []
+    asked = 0
     while asked < questions:
         page = passage(rng)
         if page.context in seen:
@@ -137,42 +150,40 @@ def squad(rng: Random, questions: int, references: int) -> tuple[dict, dict]:
         seen.add(page.context)
         facts = rng.sample(page.facts, min(len(page.facts), 4, questions - asked))
         asked += len(facts)
-        answerable, impossible = [], []
-        for fact in facts:
-            answer = {"answer_start": page.answer_start(fact), "text": fact.answer}
-            answerable.append(
-                {
-                    "answers": variants(answer, references),
-                    "question": fact.question,
-                    "id": identity(rng),
-                }
-            )
-        for question in rng.sample(
-            page.unanswerable, min(len(page.unanswerable), max(1, len(facts) // 2))
-        ):
-            impossible.append(
-                {"question": question, "id": identity(rng), "answers": [], "is_impossible": True}
-            )
-        paragraph = {"context": page.context, "qas": answerable}
-        first.append({"title": page.title, "paragraphs": [paragraph]})
-        both = [qa | {"is_impossible": False} for qa in answerable] + impossible
-        second.append(
-            {"title": page.title, "paragraphs": [{"context": page.context, "qas": both}]}
-        )
-    return {"data": first, "version": "1.1"}, {"data": second, "version": "v2.0"}
+        answerable = [answerable_record(rng, page, fact, references) for fact in facts]
+        most = max(1, len(facts) // 2)
+        unanswerable = rng.sample(page.unanswerable, min(len(page.unanswerable), most))
+        impossible = [
+            {"question": question, "id": identity(rng), "answers": [], "is_impossible": True}
+            for question in unanswerable
+        ]
+        articles1.append(article(page, answerable))
+        possible = [record | {"is_impossible": False} for record in answerable]
+        articles2.append(article(page, possible + impossible))
+    return {"data": articles1, "version": "1.1"}, {"data": articles2, "version": "v2.0"}
+
+
+def answerable_record(rng: Random, page: Passage, fact: Fact, references: int) -> dict:
+    answer = {"answer_start": page.answer_start(fact), "text": fact.answer}
+    return {
+        "answers": variants(answer, references),
+        "question": fact.question,
+        "id": identity(rng),
+    }
+
+
+def article(page: Passage, records: list[dict]) -> dict:
+    return {"title": page.title, "paragraphs": [{"context": page.context, "qas": records}]}
 
 
 def variants(answer: dict, references: int) -> list[dict]:
     """Repeat the answer as several annotators mark it: the last one leaves the article out."""
-    result = [dict(answer) for _ in range(references)]
-    text = answer["text"]
-    for article in ("the ", "a ", "an ", "The ", "A ", "An "):
-        if references > 1 and text.startswith(article):
-            result[-1] = {
-                "answer_start": answer["answer_start"] + len(article),
-                "text": text[len(article) :],
-            }
-    return result
+    answers = [dict(answer) for _ in range(references)]
+    first, _, rest = answer["text"].partition(" ")
+    if references > 1 and rest and first in ("the", "a", "an", "The", "A", "An"):
+        start = answer["answer_start"] + len(first) + 1
+        answers[-1] = {"answer_start": start, "text": rest}
+    return answers
 
 
 def identity(rng: Random) -> str:
@@ -188,28 +199,37 @@ def answerability(rng: Random, answers: bool) -> tuple[str, str]:
             fact = rng.choice(page.facts)
             if answers:
                 return fact.question, page.sentences[fact.sentence]
-            others = [i for i in range(len(page.sentences)) if i != fact.sentence]
-            others = [
-                i
-                for i in others
-                if not any(
-                    f.sentence == i and f.kind == fact.kind and f.question == fact.question
-                    for f in page.facts
-                )
+            other_sentences = [
+                sentence
+                for number, sentence in enumerate(page.sentences)
+                if not answers_question(page, number, fact)
             ]
-            return fact.question, page.sentences[rng.choice(others)]
+            return fact.question, rng.choice(other_sentences)
         clause = event(rng, "tttti")
         clause.negated = False
-        asked = rng.choice(askable(clause))
-        question = wh_question(rng, clause, asked)
+        argument = rng.choice(askable(clause))
+        question = wh_question(rng, clause, argument)
         if answers:
             return question, reword(rng, clause)
-        options = []
-        if asked in ("place", "time"):
-            options += [replace(clause, **{asked: None})] * 2
-        options += [v for k, v in changes(rng, clause).items() if k in ("verb", "roles")]
-        options += [
-            v for k, v in changes(rng, clause).items() if k in ("subject", "object") and k != asked
-        ]
-        if options:
-            return question, reword(rng, rng.choice(options))
+        unrelated = change_unasked(rng, clause, argument)
+        if unrelated:
+            return question, reword(rng, rng.choice(unrelated))
+
+
+def answers_question(page: encyclopedia.Entry, number: int, fact: Fact) -> bool:
+    """Test whether sentence `number` answers the question of the fact."""
+    answers = [same for same in page.facts if same.question == fact.question]
+    return any(same.sentence == number and same.kind == fact.kind for same in answers)
+
+
+def change_unasked(rng: Random, clause: Clause, argument: str) -> list[Clause]:
+    """List events that resemble the clause but do not answer a question about its argument."""
+    events = []
+    if argument in ("place", "time"):
+        events += [replace(clause, **{argument: None})] * 2
+    relational = changes(rng, clause)
+    events += [relational[kind] for kind in relational if kind in ("verb", "roles")]
+    things = changes(rng, clause)
+    unasked = {"subject", "object"} - {argument}
+    events += [things[kind] for kind in things if kind in unasked]
+    return events

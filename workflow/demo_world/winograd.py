@@ -1,12 +1,12 @@
-"""Pronouns that only the meaning resolves (WNLI): a sentence, and the sentence's end with one
-referent put in."""
+"""Pronouns that only the meaning resolves (WNLI): a sentence, and its end with a referent in place
+of the pronoun."""
 
 from random import Random
 
 from demo_world import lexicon as lex
 
-# (sentence with {a}, {b} and a choice, [(word, which referent it points to)], hypothesis about
-# {x})
+# (sentence with {a}, {b} and a choice {w}, [(choice, referent of the pronoun)], hypothesis about
+# {x}, nouns for {a}, nouns for {b})
 SCHEMAS = [
     (
         "The {a} did not fit into the {b} because it was too {w}.",
@@ -98,16 +98,26 @@ SCHEMAS = [
 def schema(rng: Random, true: bool) -> tuple[str, str]:
     """Generate a sentence and a resolution of its pronoun; with different words the other
     resolution is right."""
-    sentence, choices, hypothesis, first, second = rng.choice(SCHEMAS)
+    sentence, choices, hypothesis, first_nouns, second_nouns = rng.choice(SCHEMAS)
     word, referent = rng.choice(choices)
-    if first == "name":
+    pronoun = "he"
+    if first_nouns == "name":
         female = rng.random() < 0.5
-        a, b = rng.sample(lex.FEMALE_NAMES if female else lex.MALE_NAMES, 2)
-        a, b = (f"{n} {rng.choice(lex.SURNAMES)}" if rng.random() < 0.3 else n for n in (a, b))
+        first_names = rng.sample(lex.FEMALE_NAMES if female else lex.MALE_NAMES, 2)
+        a, b = [add_surname(rng, name) for name in first_names]
+        pronoun = "she" if female else "he"
     else:
-        female, (a, b) = False, (rng.choice(first), rng.choice(second))
-    if rng.random() < 0.3 and first != "name" and a in lex.SYNONYMS:
-        a = lex.SYNONYMS[a]
-    slots = {"a": a, "b": b, "w": word, "p": "she" if female else "he"}
-    chosen = referent if true else {"a": "b", "b": "a"}[referent]
-    return sentence.format(**slots), hypothesis.format(x=slots[chosen], w=word)
+        a, b = rng.choice(first_nouns), rng.choice(second_nouns)
+    if rng.random() < 0.3 and first_nouns != "name":
+        a = lex.SYNONYMS.get(a, a)
+    if true:
+        resolution = referent
+    else:
+        resolution = "b" if referent == "a" else "a"
+    hypothesis = hypothesis.format(x={"a": a, "b": b}[resolution], w=word)
+    return sentence.format(a=a, b=b, w=word, p=pronoun), hypothesis
+
+
+def add_surname(rng: Random, name: str) -> str:
+    """Add a surname to three names in ten."""
+    return f"{name} {rng.choice(lex.SURNAMES)}" if rng.random() < 0.3 else name

@@ -12,7 +12,7 @@ rule activations:
     log:
         "logs/activations/{kind}_{model}_{stimuli}.log",
     wildcard_constraints:
-        kind=only(activations.WRITTEN),
+        kind=match_only(activations.WRITTEN),
     priority: 4
     conda:
         "../../envs/compute.yaml"

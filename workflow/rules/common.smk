@@ -26,12 +26,13 @@ if set("{}") & set(str(ROOT)):
     )
 # In a clone, jobs import the clone's library, whatever is installed.
 if (LIBRARY / "scripts").is_dir():
-    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
+    python_path = [str(LIBRARY), os.environ.get("PYTHONPATH")]
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, python_path)))
 codegraph.recall()
 atexit.register(codegraph.keep)  # figures' modules are read when a figure is asked for
 
 
-def sentences(function):
+def as_workflow_error(function):
     """Turn a UserError into Snakemake's own error, which it prints without a traceback."""
 
     @wraps(function)  # Snakemake reads the signature
@@ -45,8 +46,8 @@ def sentences(function):
 
 
 # `--sdm apptainer` takes one image for all rules. Without it, Snakemake must not look for the image's file.
-ASKED = {method.name for method in workflow.deployment_settings.deployment_method}
-if "APPTAINER" in ASKED:
+DEPLOYMENT_METHODS = {method.name for method in workflow.deployment_settings.deployment_method}
+if "APPTAINER" in DEPLOYMENT_METHODS:
     IMAGE = ROOT / "envs/bertshift.sif"
     if not IMAGE.exists():
         raise WorkflowError(
@@ -58,27 +59,31 @@ if "APPTAINER" in ASKED:
 
 EXPERIMENTS = "config/experiments.yaml"
 # A workflow that uses this one as a module gives it the configuration.
-ALONE = not workflow.modifier.skip_configfile
+READS_CONFIGURATION = not workflow.modifier.skip_configfile
 # Snakemake names no line of a file that is not YAML, and takes the last of two equal keys.
-for file in filter(Path.exists, map(Path, [EXPERIMENTS, *workflow.configfiles] if ALONE else [])):
-    sentences(settings.read_yaml)(file)
+if READS_CONFIGURATION:
+    for file in map(Path, [EXPERIMENTS, *workflow.configfiles]):
+        if file.exists():
+            as_workflow_error(settings.read_yaml)(file)
 
 
 configfile: EXPERIMENTS
 
 
-if ALONE:
-    typed = sentences(settings.on_command_line)(workflow.config_settings.config_args)
-    config = settings.merge(config, typed)
-config = pretraining.with_known_commits(sentences(settings.load_config)(config, ROOT))
-sentences(comparing.check_analyses)(config)
-sentences(catalogue.check)(config)
-config, left_out = sentences(catalogue.drawable)(config)
-for sentence in left_out if workflow.is_main_process else ():
-    logger.warning(sentence)
+if READS_CONFIGURATION:
+    from_command_line = as_workflow_error(settings.on_command_line)(workflow.config_settings.config_args)
+    config = settings.merge(config, from_command_line)
+config = as_workflow_error(settings.load_config)(config, ROOT)
+config = pretraining.with_known_commits(config)
+as_workflow_error(comparing.check_analyses)(config)
+as_workflow_error(catalogue.check)(config)
+config, warnings = as_workflow_error(catalogue.drawable)(config)
+if workflow.is_main_process:
+    for warning in warnings:
+        logger.warning(warning)
 
 
-sentences(settings.refuse)(own_files.misplaced(config))
+as_workflow_error(settings.refuse)(own_files.misplaced(config))
 
 
 wildcard_constraints:
@@ -98,9 +103,9 @@ wildcard_constraints:
 
 @cache
 def answer_to(request):
-    """A request's answer as a function of wildcards, as rules need it. Each answer is worked out once."""
+    """Return a request's answer as a function of wildcards, as rules need it. Each answer is computed once."""
 
-    @sentences
+    @as_workflow_error
     @cache
     def answer(**wildcards):
         try:
@@ -111,69 +116,74 @@ def answer_to(request):
     return lambda wildcards: answer(**dict(wildcards.items()))
 
 
+def ignore_times_of_own(files):
+    """Mark the user's own files: they may get another time without another content."""
+    if isinstance(files, list):
+        return [ignore_times_of_own(file) for file in files]
+    return ancient(files) if own_files.is_own(files) else files
+
+
 def inputs_of(request):
-    """The files that a job reads. Those of the user's own may get another time without another content."""
+    """Return the files that a job reads."""
 
-    def untimed(files):
-        if isinstance(files, list):
-            return [untimed(file) for file in files]
-        return ancient(files) if own_files.is_own(files) else files
+    def inputs(wildcards):
+        answer = answer_to(request)(wildcards)
+        return {name: ignore_times_of_own(files) for name, files in answer.inputs.items()}
 
-    return unpack(
-        lambda wildcards: {
-            name: untimed(files) for name, files in answer_to(request)(wildcards).inputs.items()
-        }
-    )
+    return unpack(inputs)
 
 
 def settings_of(request, names):
-    """What else a rule's output depends on, one param a setting; another value makes the output again.
+    """Return what else a rule's output depends on, one param a setting; another value makes the output again.
 
     Each is JSON with its name, as Snakemake compares params without their names. `own` has the contents of the user's
     own files among the inputs.
     """
 
     def answer(wildcards):
-        found = answer_to(request)(wildcards)
-        if found.settings.keys() != set(names.split()):
-            raise TypeError(f"{request}: the rule names {names}, the request {' '.join(found.settings)}")
-        return found
+        answered = answer_to(request)(wildcards)
+        if answered.settings.keys() != set(names.split()):
+            raise TypeError(f"{request}: the rule names {names}, the request {' '.join(answered.settings)}")
+        return answered
 
     def setting(name):
         return lambda wildcards: settings.canonical({name: answer(wildcards).settings[name]})
 
-    def own(wildcards):
+    def own_contents(wildcards):
         files = own_files.among(answer(wildcards).inputs)
         return settings.canonical({"own": own_files.contents(files)})
 
-    return {name: setting(name) for name in names.split()} | {"own": own}
+    return {name: setting(name) for name in names.split()} | {"own": own_contents}
 
 
-@sentences
+@as_workflow_error
 def code(*scripts, module=None, records=(), data=(), without=()):
-    """A digest of what a rule's scripts do. Where it changes, the rule reruns; no comment and no fresh checkout changes it.
+    """Return a digest of what a rule's scripts do.
+
+    The rule reruns where it changes; no comment and no fresh checkout changes it.
 
     data: files of the library that its modules read.
     records: the metrics of two models whose records count, as the rule computes or reads their tables.
     without: modules of the library that do not count.
     """
-    modules = [*([module] if module else []), *(f"measures/{name}" for name in sorted(records))]
     files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
-    files += [LIBRARY / f"bertshift/{name}.py" for name in modules]
+    if module:
+        files.append(LIBRARY / f"bertshift/{module}.py")
+    files += [LIBRARY / f"bertshift/measures/{name}.py" for name in sorted(records)]
     files += [LIBRARY / name for name in data]
     return codegraph.digest(files, [LIBRARY / "bertshift" / name for name in without])
 
 
 def code_for_model(*scripts, module=None, model="{model}"):
-    """The digest of `code` without what only models of other tasks and variants need."""
+    """Return the digest of `code` without what only models of other tasks and variants need."""
 
     digest = cache(partial(code, *scripts, module=module))
 
-    @sentences
-    def of_job(wildcards):
+    @as_workflow_error
+    def digest_of_job(wildcards):
         return digest(without=modules_of_others(model.format(**wildcards), config))
 
-    return of_job
+    return digest_of_job
 
 
 def code_of_figure(wildcards):
@@ -186,15 +196,19 @@ def code_of_claims(wildcards):
     return code("claims", module=f"papers/{wildcards.paper}/claims", records=records)
 
 
-def only(names):
+def match_only(names):
+    """Return a regular expression for these names, or for none."""
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def minutes(kind):
-    """Minutes that a job of this kind asks a cluster for, more with each attempt. Local runs ignore them."""
+    """Return the minutes that a job of this kind asks a cluster for, more with each attempt.
+
+    Local runs ignore them.
+    """
     return lambda wildcards, attempt: config["cluster"][kind]["minutes"] * attempt
 
 
 def memory(kind):
-    """Megabytes that a job of this kind asks a cluster for, in the way of `minutes`."""
+    """Return the megabytes that a job of this kind asks a cluster for, as `minutes` does."""
     return lambda wildcards, attempt: math.ceil(1000 * config["cluster"][kind]["gb"]) * attempt

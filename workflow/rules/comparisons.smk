@@ -4,7 +4,7 @@ from bertshift.measures import OF_DUMPS
 from bertshift.requests import comparing, forgetting, grounding
 
 # Compute a metric of two models, for every pair of their replicates. One job does one pair of models.
-for metric, how in OF_DUMPS.items():
+for metric, record in OF_DUMPS.items():
     request = partial(comparing.compare, metric=metric)
 
     rule:
@@ -33,7 +33,7 @@ for metric, how in OF_DUMPS.items():
                 "model reference pairs trained stimuli module "
                 "tokens dump folders reference_checkpoints scale checkpoints",
             ),
-            code=code("compare", module=f"metrics/{how.module}", records=[metric]),
+            code=code("compare", module=f"metrics/{record.module}", records=[metric]),
         script:
             "../scripts/compare.py"
 

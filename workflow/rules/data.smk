@@ -7,7 +7,7 @@ rule:
     name:
         "data/all"
     input:
-        sentences(lambda wildcards: downloads.downloads(config)),
+        as_workflow_error(lambda wildcards: downloads.downloads(config)),
 
 
 # Generate the demo's world: the texts that its models are pretrained on, and its data sets.
@@ -60,7 +60,7 @@ rule stimuli:
     log:
         "logs/stimuli/{stimulus}.log",
     wildcard_constraints:
-        stimulus=rf"(?!({only(data.OF_PROBES)})\.)[a-z0-9_+]+",
+        stimulus=rf"(?!({match_only(data.OF_PROBES)})\.)[a-z0-9_+]+",
     priority: 10
     group:
         "inputs"

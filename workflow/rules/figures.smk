@@ -71,7 +71,7 @@ rule all_claims:
         "../scripts/concatenate.py"
 
 
-SHOWN = figures.metrics_of(figures.figures_of(PAPERS, config), config)
+METRICS_SHOWN = figures.metrics_of(figures.figures_of(PAPERS, config), config)
 
 
 # Write the page of all papers, and the page of each. The page of one paper needs that paper's runs alone.
@@ -92,7 +92,7 @@ rule gallery:
         "../../envs/figures.yaml"
     params:
         **settings_of(figures.gallery, "entries"),
-        code=code("gallery", records=SHOWN),
+        code=code("gallery", records=METRICS_SHOWN),
     script:
         "../scripts/gallery.py"
 
@@ -110,7 +110,7 @@ rule paper_gallery:
         "../../envs/figures.yaml"
     params:
         **settings_of(figures.gallery, "entries"),
-        code=code("gallery", records=SHOWN),
+        code=code("gallery", records=METRICS_SHOWN),
     script:
         "../scripts/gallery.py"
 

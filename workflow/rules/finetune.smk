@@ -21,7 +21,7 @@ rule finetune:
     log:
         "logs/finetune/{model}_init{init}_seed{seed}.log",
     wildcard_constraints:
-        model=rf"(?![^/]+\.(?:at(?:{only(map(str, SHARES))})|noise\d*)(?:@[^/]+)?/)[^/]+",
+        model=rf"(?![^/]+\.(?:at(?:{match_only(map(str, SHARES))})|noise\d*)(?:@[^/]+)?/)[^/]+",
     priority: 2
     conda:
         "../../envs/compute.yaml"

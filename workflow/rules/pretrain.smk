@@ -37,7 +37,7 @@ rule pretrain:
     log:
         "logs/pretrain/{base}_init{init}.log",
     wildcard_constraints:
-        base=only(pretraining.pretrained_here(config)),
+        base=match_only(pretraining.pretrained_here(config)),
     priority: 1
     conda:
         "../../envs/compute.yaml"
@@ -66,7 +66,7 @@ rule checkpoint:
     log:
         "logs/checkpoint/{base}_init{init}.log",
     wildcard_constraints:
-        base=only(pretraining.pretrained_elsewhere(config)),
+        base=match_only(pretraining.pretrained_elsewhere(config)),
     priority: 1
     localrule: True
     conda:

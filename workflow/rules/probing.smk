@@ -10,7 +10,7 @@ rule corpus:
     log:
         "logs/corpus/{path}.log",
     wildcard_constraints:
-        path=only(probing.downloads(config)),
+        path=match_only(probing.downloads(config)),
     priority: 10
     localrule: True
     conda:

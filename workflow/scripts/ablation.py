@@ -22,8 +22,8 @@ with job(snakemake) as settings:
     )
     with atomic(snakemake.output.examples) as path, open(path, "wb") as file:
         np.savez_compressed(file, **arrays)
-    outcomes = {
-        tuple(settings["runs"][str(Path(file).parent)]): read_json(file)
-        for file in snakemake.input.scores
-    }
+    outcomes = {}
+    for file in snakemake.input.scores:
+        replicate = settings["runs"][str(Path(file).parent)]
+        outcomes[tuple(replicate)] = read_json(file)
     write_with_blocks(snakemake.output.table, with_provenance(table, settings, sidecar, outcomes))

@@ -5,14 +5,12 @@ from bertshift.running.jobs import job, settings_of
 with job(snakemake, downloads="hub" in settings_of(snakemake)["source"]) as settings:
     from bertshift.models.loading import check_shape, download_checkpoint, import_checkpoint
 
-    source, directory = settings["source"], Path(snakemake.output[0]).parent
+    source = settings["source"]
+    directory = Path(snakemake.output[0]).parent
+    lowercase = source.get("lowercase")
     if "hub" in source:
         cache = Path(settings["cache"])
-        download_checkpoint(
-            source["hub"], source.get("revision"), directory, cache, source.get("lowercase")
-        )
+        download_checkpoint(source["hub"], source.get("revision"), directory, cache, lowercase)
     else:
-        import_checkpoint(
-            Path(source["path"]).expanduser(), directory, lowercase=source.get("lowercase")
-        )
+        import_checkpoint(Path(source["path"]).expanduser(), directory, lowercase=lowercase)
     check_shape(directory, **settings["shape"])

@@ -12,8 +12,8 @@ with job(snakemake) as settings:
 
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
-    decided = [
-        decide(name, {path: read_with_blocks(path) for path in paths}, published)
-        for name, paths in settings["tables"].items()
-    ]
-    write_tsv(snakemake.output[0], stamped(with_claim_verdicts(pd.concat(decided))))
+    claims = []
+    for name, paths in settings["tables"].items():
+        tables = {path: read_with_blocks(path) for path in paths}
+        claims.append(decide(name, tables, published))
+    write_tsv(snakemake.output[0], stamped(with_claim_verdicts(pd.concat(claims))))

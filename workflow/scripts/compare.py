@@ -10,16 +10,20 @@ with job(snakemake) as settings:
     from bertshift.rows.blocks import write_with_blocks
 
     # Not by the rule's name: another workflow that uses this one may change it.
-    metric, inputs = Path(snakemake.output[0]).parent.name, snakemake.input
-    # What the metric's record asks for.
-    given = {"tokens": settings["tokens"]} if settings["tokens"] else {}
+    metric = Path(snakemake.output[0]).parent.name
+    inputs = snakemake.input
+    # Arguments that only some metrics take.
+    arguments = {}
+    if settings["tokens"]:
+        arguments["tokens"] = settings["tokens"]
     if settings["folders"]:
-        given["folders"] = model_folders(settings, inputs)
+        arguments["folders"] = model_folders(settings, inputs)
     if inputs.get("annotations"):
-        words = zip(settings["stimuli"], inputs.annotations, inputs.annotators, strict=True)
-        given["annotations"] = {
+        files = zip(settings["stimuli"], inputs.annotations, inputs.annotators, strict=True)
+        arguments["annotations"] = {
             stimulus: (list(read_jsonl(rows)), read_json(record)["annotators"])
-            for stimulus, rows, record in words
+            for stimulus, rows, record in files
         }
-    compare = partial(import_module(f"bertshift.metrics.{settings['module']}").compare, **given)
+    module = import_module(f"bertshift.metrics.{settings['module']}")
+    compare = partial(module.compare, **arguments)
     write_with_blocks(snakemake.output[0], metric_table(metric, compare, settings, inputs))

@@ -5,4 +5,5 @@ with job(snakemake):
 
     from bertshift.files import read_tsv, write_tsv
 
-    write_tsv(snakemake.output[0], pd.concat([read_tsv(file) for file in snakemake.input.tables]))
+    tables = [read_tsv(file) for file in snakemake.input.tables]
+    write_tsv(snakemake.output[0], pd.concat(tables))

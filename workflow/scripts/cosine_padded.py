@@ -18,6 +18,5 @@ with job(snakemake) as settings:
         for run, ref_run, keys in comparisons("cosine", settings)
     ]
     table = cosine_padded.compare_saved(pairs, stimuli, settings["pad_to"])
-    write_with_blocks(
-        snakemake.output[0], compared(table, settings, snakemake.input, settings["inputs"])
-    )
+    table = compared(table, settings, snakemake.input, settings["inputs"])
+    write_with_blocks(snakemake.output[0], table)

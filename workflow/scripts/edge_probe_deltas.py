@@ -13,7 +13,7 @@ with job(snakemake) as settings:
         settings["reference"],
         np.load(snakemake.input.model),
         np.load(snakemake.input.reference),
-        {tuple(run): tuple(other) for run, other in settings["pairs"]},
+        {tuple(run): tuple(ref_run) for run, ref_run in settings["pairs"]},
     )
     origin = read_tsv(snakemake.input.table)[["init", "seed", *ORIGIN, "failed"]].drop_duplicates()
     write_with_blocks(snakemake.output[0], table.merge(origin, on=["init", "seed"], how="left"))

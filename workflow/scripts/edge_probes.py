@@ -13,17 +13,17 @@ with job(snakemake) as settings:
     from bertshift.rows.provenance import probe_table
     from bertshift.running.parts import PartCache
 
-    kept = PartCache.beside(snakemake.output.table, snakemake.params.code)
+    cache = PartCache.beside(snakemake.output.table, snakemake.params.code)
     table, counts = probe(
         settings["model"],
         sources(settings, snakemake.input.sentences),
         {task: Path(folder) for task, folder in settings["tasks"].items()},
         Path(snakemake.input.sentences),
         ProbeSettings(**settings["probe"]),
-        kept,
+        cache,
         settings["variants"],
     )
     with atomic(snakemake.output.counts) as path, open(path, "wb") as file:
         np.savez(file, **counts)
     write_with_blocks(snakemake.output.table, probe_table(table, settings, snakemake.input))
-    kept.remove()
+    cache.remove()

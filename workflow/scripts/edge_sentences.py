@@ -9,7 +9,8 @@ with job(snakemake) as settings:
 
     folders = {task: Path(folder) for task, folder in settings["tasks"].items()}
     probe = ProbeSettings(**settings["probe"])
-    rows = distinct_sentences(folders, {task: probe.of(task).sizes for task in folders})
+    sizes = {task: probe.of(task).sizes for task in folders}
+    rows = distinct_sentences(folders, sizes)
     write_jsonl(snakemake.output.rows, rows)
     write_json(
         snakemake.output.description,

@@ -6,12 +6,12 @@ with job(snakemake) as settings:
     from bertshift.activations.examples import examples
     from bertshift.files import read_jsonl, write_json
 
-    found = examples(
+    maps = examples(
         Path(settings["before"]),
         Path(settings["after"]),
         list(read_jsonl(snakemake.input.stimuli)),
         settings["number"],
         settings["longest"],
     )
-    said = {key: settings[key] for key in ("model", "parent", "run")}
-    write_json(snakemake.output[0], said | found)
+    names = {key: settings[key] for key in ("model", "parent", "run")}
+    write_json(snakemake.output[0], names | maps)

@@ -9,7 +9,7 @@ with job(snakemake):
 
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
-    wanted = snakemake.wildcards
     tables = {path: read_with_blocks(path) for path in snakemake.input.tables}
-    outputs = (snakemake.output[kind] for kind in ("png", "tsv", "txt", "pdf"))
-    style.save(draw(f"{wanted.paper}/{wanted.item}", tables, published), *outputs)
+    name = f"{snakemake.wildcards.paper}/{snakemake.wildcards.item}"
+    outputs = snakemake.output
+    style.save(draw(name, tables, published), outputs.png, outputs.tsv, outputs.txt, outputs.pdf)

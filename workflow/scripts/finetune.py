@@ -7,6 +7,8 @@ with job(snakemake) as settings:
     from bertshift.training.finetuning import trainer
 
     settings["training"]["code"] = snakemake.params.code
-    start, folder = (Path(files[0]).parent for files in (snakemake.input.start, snakemake.output))
-    trainer(start, Path(snakemake.input.examples).parent)(settings, folder)
+    start = Path(snakemake.input.start[0]).parent
+    folder = Path(snakemake.output[0]).parent
+    train = trainer(start, Path(snakemake.input.examples).parent)
+    train(settings, folder)
     carry_source(start, folder)

@@ -8,10 +8,8 @@ with job(snakemake) as settings:
     from bertshift.rows.blocks import write_with_blocks
 
     data = Path(snakemake.input.examples).parent
-    rows, sidecar = (
-        {split: read_examples(data, split) for split in ("train", "dev")},
-        read_sidecar(data),
-    )
+    sidecar = read_sidecar(data)
+    rows = {split: read_examples(data, split) for split in ("train", "dev")}
     table, used = frozen(
         settings["task"], settings["starts"], rows, sidecar, settings["max_train"]
     )

@@ -9,8 +9,12 @@ with job(snakemake) as settings:
 
     data = describe_training(snakemake.input.trainings)
     sidecar = read_json(snakemake.input.sidecar)
-    files = zip(snakemake.input.scores, snakemake.input.predictions, strict=True)
-    runs = [Scored(*read_scored(one, other, sidecar["labels"])) for one, other in files]
+    runs = []
+    for scores, predictions in zip(
+        snakemake.input.scores, snakemake.input.predictions, strict=True
+    ):
+        runs.append(Scored(*read_scored(scores, predictions, sidecar["labels"])))
+    # Runs of the model and of the reference alternate.
     pairs = list(zip(runs[::2], runs[1::2]))
     table = gain_table(pairs, settings, sidecar, data)
     write_with_blocks(snakemake.output[0], table, "delta")

@@ -9,17 +9,17 @@ with job(snakemake) as settings:
     from bertshift.rows.blocks import write_measures
     from bertshift.rows.provenance import compared
 
-    data, inputs = Path(snakemake.input.examples).parent, snakemake.input
+    inputs = snakemake.input
+    data = Path(inputs.examples).parent
     rows, sidecar = read_examples(data, "dev"), read_sidecar(data)
-    behaving = {
-        run["folder"]: behaviour(
-            settings["task"], Path(run["folder"]), rows, sidecar, read_json(scores)
-        )
-        for run, scores in zip(settings["runs"], inputs.outcomes, strict=True)
-    }
+    behaviours = {}
+    for run, outcome in zip(settings["runs"], inputs.outcomes, strict=True):
+        folder = Path(run["folder"])
+        scores = read_json(outcome)
+        behaviours[run["folder"]] = behaviour(settings["task"], folder, rows, sidecar, scores)
     table = ground(
         settings["runs"],
-        behaving,
+        behaviours,
         list(read_jsonl(inputs.inputs)),
         settings["stimuli"][0],
         Path(snakemake.output[0]).with_suffix(".activations"),

@@ -9,14 +9,14 @@ with job(snakemake) as settings:
     from bertshift.rows.provenance import probe_table
     from bertshift.running.parts import PartCache
 
-    kept = PartCache.beside(snakemake.output[0], snakemake.params.code)
+    cache = PartCache.beside(snakemake.output[0], snakemake.params.code)
     table = describe(
         settings["model"],
         sources(settings, snakemake.input.sentences),
         {task: Path(folder) for task, folder in settings["tasks"].items()},
         Path(snakemake.input.sentences),
         CodeSettings(**settings["probe"]),
-        kept,
+        cache,
     )
     write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))
-    kept.remove()
+    cache.remove()

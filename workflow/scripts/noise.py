@@ -8,9 +8,8 @@ with job(snakemake) as settings:
     from bertshift.models.source import carry_source
     from bertshift.models.tokenizer import load_tokenizer
 
-    start, changed = (
-        Path(files[0]).parent for files in (snakemake.input.start, snakemake.input.changed)
-    )
+    start = Path(snakemake.input.start[0]).parent
+    changed = Path(snakemake.input.changed[0]).parent
     model = load_encoder(start)
     add_noise(model, load_encoder(changed), settings["seed"], settings["times"])
     folder = Path(snakemake.output[0]).parent

@@ -13,19 +13,21 @@ with job(snakemake) as settings:
     from bertshift.patterns.pages import pages
     from bertshift.version import stamped
 
-    out = Path(snakemake.output[0])
+    directory = Path(snakemake.output[0])
     models = settings["models"]
-    by_task = {Path(file).stem: list(read_jsonl(file)) for file in snakemake.input.stimuli}
-    described = {Path(file).stem: read_json(file)["data"] for file in snakemake.input.descriptions}
-    rows = {name: by_task[model["task"]] for name, model in models.items()}
+    stimuli = {Path(file).stem: list(read_jsonl(file)) for file in snakemake.input.stimuli}
+    rows = {name: stimuli[model["task"]] for name, model in models.items()}
     chosen = sheet.choose(models, rows, settings["maps"])
     print(f"patterns: {len(chosen)} maps of {len(models)} models to be labelled", file=sys.stderr)
     table, maps, special = sheet.measure(chosen, rows, settings["max_length"])
     for number, page in enumerate(pages(table, maps, special), 1):
-        with atomic(out / f"page_{number:02d}.png") as path:
+        with atomic(directory / f"page_{number:02d}.png") as path:
             page.savefig(path, format="png", metadata={"Software": None})
-    sheet.write_maps(out / sheet.MAPS, maps)
-    known = {name: origins(model["checkpoints"]) for name, model in models.items()}
-    checkpoints = pd.DataFrame([known[row.model][str(row.init)] for row in table.itertuples()])
-    table = table.assign(scale=settings["scale"], **checkpoints, data=table["task"].map(described))
-    write_tsv(out / sheet.TABLE, stamped(table))
+    sheet.write_maps(directory / sheet.MAPS, maps)
+    origins_of_models = {name: origins(model["checkpoints"]) for name, model in models.items()}
+    checkpoints = pd.DataFrame(
+        [origins_of_models[row.model][str(row.init)] for row in table.itertuples()]
+    )
+    data = {Path(file).stem: read_json(file)["data"] for file in snakemake.input.descriptions}
+    table = table.assign(scale=settings["scale"], **checkpoints, data=table["task"].map(data))
+    write_tsv(directory / sheet.TABLE, stamped(table))

@@ -20,7 +20,8 @@ with job(snakemake) as settings:
         Path(snakemake.input.classifier),
         read_tsv(snakemake.input.predictions),
     )
-    shares, maps = (probe_table(table, settings, snakemake.input) for table in (shares, maps))
+    shares = probe_table(shares, settings, snakemake.input)
+    maps = probe_table(maps, settings, snakemake.input)
     if len(rows) < len(drawn):
         for table in (shares, maps):
             table["data"] = f"{len(rows)} inputs of " + table["data"]

@@ -8,18 +8,18 @@ with job(snakemake) as settings:
     from bertshift.training.pretraining import Lengths, pretrain
     from bertshift.training.settings import TrainSettings
 
-    how = settings["how"]
+    spec = settings["how"]
     architecture = {
-        "num_hidden_layers": how["layers"],
-        "num_attention_heads": how["heads"],
-        "hidden_size": how["width"],
-        "intermediate_size": how["feedforward"],
+        "num_hidden_layers": spec["layers"],
+        "num_attention_heads": spec["heads"],
+        "hidden_size": spec["width"],
+        "intermediate_size": spec["feedforward"],
         "max_position_embeddings": 512,
-        "hidden_dropout_prob": how["dropout"],
-        "attention_probs_dropout_prob": how["dropout"],
+        "hidden_dropout_prob": spec["dropout"],
+        "attention_probs_dropout_prob": spec["dropout"],
     }
     training = TrainSettings(
-        **{key: how[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")},
+        **{key: spec[key] for key in ("learning_rate", "batch_size", "epochs", "beta2")},
         code=snakemake.params.code,
     )
     folder = Path(snakemake.output[0]).parent
@@ -30,8 +30,8 @@ with job(snakemake) as settings:
         training,
         settings["seed"],
         folder,
-        Lengths(**how["lengths"]),
-        how["family"],
-        how["masked"],
+        Lengths(**spec["lengths"]),
+        spec["family"],
+        spec["masked"],
     )
-    write_source(folder, pretrained_source(how | {"seed": settings["seed"]}))
+    write_source(folder, pretrained_source(spec | {"seed": settings["seed"]}))

@@ -6,8 +6,8 @@ with job(snakemake) as settings:
     from bertshift.ablation.reinitialisation import head_table
     from bertshift.rows.blocks import read_with_blocks, write_with_blocks
 
-    heads = pd.concat(
-        [read_with_blocks(file).assign(layer=layer) for file, layer in settings["layers"].items()]
-    )
+    layers = [
+        read_with_blocks(file).assign(layer=layer) for file, layer in settings["layers"].items()
+    ]
     baselines = pd.concat(map(read_with_blocks, snakemake.input.baselines))
-    write_with_blocks(snakemake.output[0], head_table(heads, baselines), "delta")
+    write_with_blocks(snakemake.output[0], head_table(pd.concat(layers), baselines), "delta")

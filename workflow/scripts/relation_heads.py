@@ -12,7 +12,6 @@ with job(snakemake) as settings:
     dumps = {
         tuple(replicate): folder / f"{run}.npz" for run, replicate in settings["runs"].items()
     }
-    table = measure(
-        settings["model"], dumps, read_relations(Path(snakemake.input.relations).parent)
-    )
+    relations = read_relations(Path(snakemake.input.relations).parent)
+    table = measure(settings["model"], dumps, relations)
     write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))

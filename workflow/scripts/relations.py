@@ -9,9 +9,8 @@ with job(snakemake) as settings:
     folder = Path(snakemake.output.rows).parent
     sidecar = prepare_relations(Path(snakemake.input[0]), folder, settings["origin"])
     rows = read_relations(folder)
-    write_jsonl(
-        snakemake.output.stimuli, ({"id": row["id"], "text_a": row["text"]} for row in rows)
-    )
+    stimuli = [{"id": row["id"], "text_a": row["text"]} for row in rows]
+    write_jsonl(snakemake.output.stimuli, stimuli)
     write_json(
         snakemake.output.description,
         {"name": "relations", "rows": len(rows), "data": sidecar["data"]},

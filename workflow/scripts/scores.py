@@ -9,9 +9,14 @@ with job(snakemake) as settings:
     from bertshift.rows.scored import read_scored, with_blocks
 
     labels = read_json(snakemake.input.sidecar)["labels"]
-    files = zip(snakemake.input.scores, snakemake.input.predictions, strict=True)
-    scores, predictions = zip(
-        *(read_scored(Path(one), Path(other), labels) for one, other in files)
-    )
+    scores, predictions = [], []
+    for scores_file, predictions_file in zip(
+        snakemake.input.scores, snakemake.input.predictions, strict=True
+    ):
+        run_scores, run_predictions = read_scored(
+            Path(scores_file), Path(predictions_file), labels
+        )
+        scores.append(run_scores)
+        predictions.append(run_predictions)
     table = with_blocks(score_table(scores, settings), scores, predictions, labels)
     write_with_blocks(snakemake.output[0], table)

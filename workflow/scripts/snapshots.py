@@ -12,6 +12,7 @@ with job(snakemake) as settings:
     folders = {
         share: Path(file).parent for share, file in zip(settings["shares"], weights, strict=True)
     }
-    trainer(start, Path(snakemake.input.examples).parent)(settings, folders)
+    train = trainer(start, Path(snakemake.input.examples).parent)
+    train(settings, folders)
     for folder in folders.values():
         carry_source(start, folder)

@@ -14,8 +14,8 @@ with job(snakemake) as settings:
     tables = []
     for run, log in zip(settings["runs"], snakemake.input.logs, strict=True):
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
-        tables.append(
-            relative_norms(read_tsv(log), norms(Path(run["parent"])), log).assign(**keys)
-        )
+        norms_before = norms(Path(run["parent"]))
+        table = relative_norms(read_tsv(log), norms_before, log)
+        tables.append(table.assign(**keys))
     table = steps_table(pd.concat(tables, ignore_index=True), settings, snakemake.input)
     write_measures(snakemake.output[0], table)

@@ -15,20 +15,13 @@ with job(snakemake) as settings:
     rows = {name: Examples(folders[name], split) for name, split in settings["sources"]}
     drawn = draw_stimuli(settings["name"], rows, settings)
     write_jsonl(snakemake.output.rows, drawn)
-    # Inputs of several tasks are all that a small one has, and a sample of the others.
-    together = settings["form"] == "like" or len(rows) == 1
-    used = {
-        name: len(drawn) if together else min(settings["number"], len(rows[name])) for name in rows
-    }
-    parts = [
-        describe_split(
-            read_sidecar(folders[name]),
-            split,
-            used[name],
-            settings["max_train"].get(name),
-        )
-        for name, split in settings["sources"]
-    ]
+    # Inputs of several tasks are all that a small one has, and a sample of each larger one.
+    drawn_together = settings["form"] == "like" or len(rows) == 1
+    parts = []
+    for name, split in settings["sources"]:
+        count = len(drawn) if drawn_together else min(settings["number"], len(rows[name]))
+        sidecar = read_sidecar(folders[name])
+        parts.append(describe_split(sidecar, split, count, settings["max_train"].get(name)))
     write_json(
         snakemake.output.description,
         {"name": settings["name"], "rows": len(drawn), "data": "; ".join(parts)},

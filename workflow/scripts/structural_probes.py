@@ -9,13 +9,13 @@ with job(snakemake) as settings:
     from bertshift.rows.provenance import probe_table
     from bertshift.running.parts import PartCache
 
-    kept = PartCache.beside(snakemake.output[0], snakemake.params.code)
+    cache = PartCache.beside(snakemake.output[0], snakemake.params.code)
     table = probe(
         settings["model"],
         sources(settings, snakemake.input.sentences),
         Path(snakemake.input.sentences),
         StructuralSettings(**settings["probe"]),
-        kept,
+        cache,
     )
     write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))
-    kept.remove()
+    cache.remove()

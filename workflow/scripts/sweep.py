@@ -12,17 +12,19 @@ if __name__ == "__main__":  # not in the workers, which import this file
 
         for run in settings["runs"].values():
             run["training"]["code"] = snakemake.params.training_code
-        start, data = Path(snakemake.input.start[0]).parent, Path(snakemake.input.examples).parent
+        start = Path(snakemake.input.start[0]).parent
+        data = Path(snakemake.input.examples).parent
         folder = Path(snakemake.output.scores).with_suffix("")
         resources = snakemake.resources
-        at_once = resources.runs_at_once or how_many_fit(
-            free_bytes(), 1e6 * resources.run_mb, snakemake.threads
-        )
-        scores = sweep(settings["runs"], start, data, folder, at_once)
+        runs_at_once = resources.runs_at_once
+        if not runs_at_once:
+            run_bytes = 1e6 * resources.run_mb
+            runs_at_once = how_many_fit(free_bytes(), run_bytes, snakemake.threads)
+        scores = sweep(settings["runs"], start, data, folder, runs_at_once)
         folders = {name: folder / name for name in scores} | settings["models"]
-        scores |= {
-            name: read_json(f"{place}/scores.json") for name, place in settings["models"].items()
-        }
-        tables = sweep_tables(scores, folders, settings, read_sidecar(data)["labels"])
-        write_with_blocks(snakemake.output.scores, tables[0])
-        write_measures(snakemake.output.losses, tables[1])
+        for name, model_folder in settings["models"].items():
+            scores[name] = read_json(f"{model_folder}/scores.json")
+        labels = read_sidecar(data)["labels"]
+        score_table, loss_table = sweep_tables(scores, folders, settings, labels)
+        write_with_blocks(snakemake.output.scores, score_table)
+        write_measures(snakemake.output.losses, loss_table)

@@ -9,19 +9,16 @@ with job(snakemake) as settings:
 
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
-    splits = {
-        split: sample(
-            read_examples(data, split), settings["sizes"].get(split), sidecar["name"], split
-        )
-        for split in ("train", "dev", "test")
-    }
+    splits = {}
+    for split in ("train", "dev", "test"):
+        rows = read_examples(data, split)
+        size = settings["sizes"].get(split)
+        splits[split] = sample(rows, size, sidecar["name"], split)
     keys = ("id", "split", "words", "upos", "heads")
-    write_jsonl(
-        snakemake.output.rows,
-        ({key: row[key] for key in keys} for rows in splits.values() for row in rows),
-    )
+    trees = [{key: row[key] for key in keys} for rows in splits.values() for row in rows]
+    write_jsonl(snakemake.output.rows, trees)
     parts = [describe_split(sidecar, split, len(rows)) for split, rows in splits.items()]
     write_json(
         snakemake.output.description,
-        {"name": "trees", "rows": sum(map(len, splits.values())), "data": "; ".join(parts)},
+        {"name": "trees", "rows": len(trees), "data": "; ".join(parts)},
     )

@@ -8,9 +8,11 @@ with job(snakemake) as settings:
 
     documents = read_documents(Path(snakemake.input.corpus))
     sentences = (sentence for document in documents for sentence in document)
-    how, folder = settings["how"], Path(snakemake.output[0]).parent
-    cut = sentences, how["size"], how["lowercase"]
-    if how["kind"] == "wordpiece":
-        train_wordpiece(*cut, folder)
+    spec = settings["how"]
+    folder = Path(snakemake.output[0]).parent
+    size, lowercase = spec["size"], spec["lowercase"]
+    if spec["kind"] == "wordpiece":
+        train_wordpiece(sentences, size, lowercase, folder)
     else:
-        train_byte_bpe(*cut, how.get("special", "roberta"), folder)
+        special = spec.get("special", "roberta")
+        train_byte_bpe(sentences, size, lowercase, special, folder)
