@@ -316,7 +316,7 @@ def draw_table(axes: Axes, part: pd.DataFrame, unit: str) -> None:
         texts = texts + np.where(differs(part), " †", "")
     cells = part.assign(text=texts).pivot(index=unit, columns="series", values=["value", "text"])
     values = cells["value"].reindex(columns=STATISTICS).astype(float)
-    texts = cells["text"].reindex(columns=STATISTICS).fillna("–")
+    texts = cells["text"].reindex(columns=STATISTICS).astype(object).fillna("–")
     values[NOT_DIFFERENCES] = np.nan
     largest = 1.3 * max(values.abs().max(axis=None), 1e-4)
     across, down = STATISTICS, [f"layer {layer}" for layer in values.index]
