@@ -155,6 +155,7 @@ def claim(row: Mapping) -> dict:
         "scale",
     )
     number_keys = ("ours", "low", "high", "probability", "adjusted_probability")
+    ends = row["criterion_low"], row["criterion_high"]
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in word_keys}
     return {
         **words,
@@ -162,22 +163,9 @@ def claim(row: Mapping) -> dict:
         "verdict": VERDICTS[row["verdict"]],
         "claim_verdict": VERDICTS[row["claim_verdict"]],
         "replicates": int(row["replicates"]),
-        "criterion": list(bounds(words["measure"])),
+        "criterion": [None if pd.isna(end) else float(end) for end in ends],
         "published": published_number(words["published_value"]),
     }
-
-
-def bounds(criterion: str) -> tuple[float | None, float | None]:
-    """Read the bounds of the range that a criterion (`Claim.criterion`) names, None for no
-    bound."""
-    number = rf"({NUMBER}(?:e[-+]\d+)?)"
-    if match := re.fullmatch(rf"{number} [<≤] .* [<≤] {number}", criterion):
-        return float(match[1]), float(match[2])
-    if match := re.search(rf" [<≤] {number}$", criterion):
-        return None, float(match[1])
-    if match := re.search(rf" [>≥] {number}$", criterion):
-        return float(match[1]), None
-    return None, None
 
 
 def published_number(words: str) -> list[float] | None:
