@@ -50,6 +50,11 @@ def test_seeds_of_one_checkpoint_do_not_count_as_pretraining_runs():
     assert (summary["replicates"], summary["unit"]) == (2, "seed")
 
 
+def test_a_table_of_whole_numbers_has_means():
+    table = pd.DataFrame({"layer": 1, "init": [1, 2, 3], "seed": 0, "value": [0, 1, 1], "low": 0})
+    assert statistics.summarise(table, ["layer"]).loc[0, "value"] == pytest.approx(2 / 3)
+
+
 def test_a_run_never_fine_tuned_is_a_pretraining_run():
     table = rows([(1, 0, 2.0)]).drop(columns="ref_seed")
     assert statistics.summarise(table, ["layer"]).loc[0, "unit"] == "pretraining run"

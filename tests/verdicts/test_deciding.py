@@ -195,6 +195,23 @@ def test_a_claim_that_holds_is_put_beside_noise(table, published, null, noise, m
     assert "and matched noise has" in row["reason"]
 
 
+def test_noise_without_such_a_number_is_beside_no_claim(table, published):
+    curves = {"mnli": MNLI, "mnli.noise": [*[0.5] * 12, 0.99], "mnli.noise3": [0.5] * 12 + [0.3]}
+    tables = {
+        name: table(name, {("wiki", "content"): curve}, first=0) for name, curve in curves.items()
+    }
+
+    def number(evidence):
+        mean = mean_value(evidence)
+        return mean if mean > 0.9 else np.nan
+
+    claims = Claims("merchant2020")
+    claims.about("figure2", "F2.2", "a number", number, low=0.5)
+    row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]
+    assert (row["verdict"], row["null"]) == (HOLDS, "")
+    assert "noise" not in row["reason"]
+
+
 def test_layers_of_another_depth_map_only_where_they_lie_inside():
     four = Curve({}, 4)
     assert (four.part(9, 12, 12), four.part(1, 4, 12), four.at(6, 12)) == ([4], [1], 2)

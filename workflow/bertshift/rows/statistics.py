@@ -148,6 +148,8 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     if not is_finite.all():
         estimate(means.loc[~is_finite, "value"])  # raises UserError
     summary = rows.drop_duplicates("cell").set_index("cell")
+    # A table of whole numbers alone has columns of integers, which take no means.
+    summary = summary.assign(value=np.nan, low=np.nan, high=np.nan)
     summary = summary.assign(each="", interval="", replicates=0)
     summary["unit"] = summary["replicate"].map(unit_of)
     floor, ceiling = ranges.ANY

@@ -357,7 +357,9 @@ def _numbers_of_noise(claim: Claim, noise: Mapping[str, Results]) -> dict[str, f
     numbers = {}
     for null, results in noise.items():
         with suppress(NotTestableError):
-            numbers[null] = _compute(claim, results).value
+            number = _compute(claim, results).value
+            if np.isfinite(number):
+                numbers[null] = number
     return numbers
 
 
@@ -380,6 +382,8 @@ def _is_beyond(claim: Claim, results: Results, matched: Results) -> bool:
         return False
     differences = [ours[name] - theirs[name] for name in shared]
     values = [difference.value for difference in differences]
+    if not np.isfinite(values).all():  # noise has no such layer
+        return False
     mean = estimate(values, shared, _blocks_of(differences))
     if not has_width(mean):
         return False
