@@ -66,8 +66,9 @@ def restore(
         print(f"restored: run {number}/{len(runs)}: {run['folder']}", file=sys.stderr, flush=True)
         model = load_task_model(Path(run["folder"])).to(best_device())
         tokenizer = load_tokenizer(Path(run["folder"]))
-        parent = load_encoder(Path(run["parent"])).to(best_device())
-        restorations = every_restoration(model.encoder, parent)
+        restorations = every_restoration(
+            model.encoder, load_encoder(Path(run["parent"])).to(best_device())
+        )
         index = encode(tokenizer, inputs, max_length)
         table = pd.DataFrame(
             [

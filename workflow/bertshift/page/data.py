@@ -20,7 +20,7 @@ from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows import labelling
 from bertshift.rows.nulls import null_of
 from bertshift.rows.provenance import ORIGIN
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
+from bertshift.verdicts.deciding import FAILS, HOLDS, STATED, UNDECIDED, UNTESTED
 from bertshift.verdicts.multiplicity import corrected
 
 VERDICTS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNTESTED: "untested"}
@@ -138,22 +138,7 @@ def thumbnail(picture: str | Path) -> dict:
 def claim(row: Mapping) -> dict:
     """Describe a row of `Claims.decide`, with the bounds of its criterion and the published value
     as numbers where they are numbers."""
-    word_keys = (
-        "paper",
-        "figure",
-        "claim",
-        "id",
-        "over",
-        "statement",
-        "place",
-        "strength",
-        "published_value",
-        "measure",
-        "null",
-        "claim_null",
-        "reason",
-        "scale",
-    )
+    word_keys = (*STATED, "null", "claim_null", "reason", "scale")
     number_keys = ("ours", "low", "high", "probability", "adjusted_probability")
     ends = row["criterion_low"], row["criterion_high"]
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in word_keys}

@@ -137,14 +137,14 @@ def score_encoder(
     # A checkpoint without a pooler gets the one of the first fine-tuning.
     encoder = load_encoder(folder, seed=seed_from(heads[0], "pooler"))
     tokenizer = load_tokenizer(folder)
-    model = task.model(encoder, seed_from(heads[0], "head")).to(best_device())
+    models = [task.model(encoder, seed_from(seed, "head")) for seed in heads]
+    models[0].to(best_device())  # and with it the encoder, which all share
     train_features, dev_features = (
-        features(model, task.encode(used[split], tokenizer), tokenizer.pad_token_id)
+        features(models[0], task.encode(used[split], tokenizer), tokenizer.pad_token_id)
         for split in ("train", "dev")
     )
     pooled = torch.from_numpy(dev_features["pooled"])
-    for draw, seed in enumerate(heads, 1):
-        model = task.model(encoder, seed_from(seed, "head"))
+    for draw, model in enumerate(models, 1):
         with torch.inference_mode():
             logits = model.cpu().eval().logits(pooled).numpy()
         yield from score_rows(HEAD, task.decide(logits), draw)

@@ -144,7 +144,7 @@ def describe(
         for portion in settings.of(task).portions:
             parts[replicate, task, portion] = Part(
                 f"{task}_init{init}_seed{seed}_{portion:g}",
-                recipe | {"portion": portion, "variant": "mix"},
+                recipe | {"portion": portion},
                 partial(learn, replicate, task, portion),
             )
     results = made(parts, part_cache.folder, "mdl")

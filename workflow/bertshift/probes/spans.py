@@ -178,7 +178,7 @@ class SpanTokens:
 
         # A token of two records is in the list twice: records are drawn one by one.
         record_of_row = np.repeat(targets.record, target_lengths)
-        base = 1 + max(rows, default=0)
+        base = 1 + rows.max(initial=0)
         keys, self._members = np.unique(record_of_row * base + rows, return_inverse=True)
         self.tokens = keys % base
         self._first_token = np.searchsorted(keys // base, records)

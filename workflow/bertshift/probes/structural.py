@@ -203,6 +203,12 @@ def of_kind(kind: str, probes: Sequence[Probe]) -> list[Probe]:
     return [probe for probe in probes if probe.kind == kind]
 
 
+def _project(batch: Batch, probes: Sequence[Probe], weights: Sequence[Tensor]) -> Tensor:
+    """Project the batch's words by each probe: [probes, W, r]."""
+    layers = [batch.vectors[:, probe.layer] for probe in probes]
+    return torch.stack([vectors @ weight for vectors, weight in zip(layers, weights, strict=True)])
+
+
 def losses_and_gradients(
     batch: Batch, probes: Sequence[Probe]
 ) -> Iterator[tuple[Probe, Tensor, Tensor]]:
@@ -211,8 +217,8 @@ def losses_and_gradients(
     for kind, loss in LOSS.items():
         probes_of_kind = of_kind(kind, probes)
         if probes_of_kind:
-            z = [batch.vectors[:, probe.layer] @ probe.weight for probe in probes_of_kind]
-            losses, gradients = loss(torch.stack(z), batch)
+            weights = [probe.weight for probe in probes_of_kind]
+            losses, gradients = loss(_project(batch, probes_of_kind, weights), batch)
             yield from zip(probes_of_kind, losses, gradients, strict=True)
 
 
@@ -283,8 +289,8 @@ def evaluate(
         possible = np.zeros(len(sentences), int)
         for members in _batches_of_one_length(sentences.lengths):
             batch = sentences.batch(members)
-            z = [batch.vectors[:, probe.layer] @ probe.best for probe in probes_of_kind]
-            z = torch.stack(z).unflatten(1, (len(members), -1))
+            z = _project(batch, probes_of_kind, [probe.best for probe in probes_of_kind])
+            z = z.unflatten(1, (len(members), -1))
             predicted = predict(z).double().cpu().numpy()
             gold = torch.stack(batch.gold[kind]).cpu().numpy()
             by_row = trees.spearman(predicted, gold)

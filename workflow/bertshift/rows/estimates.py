@@ -186,8 +186,7 @@ def _pseudo_values_of_number(value: float, left_out: Sequence[float] | None) -> 
     """Calculate pseudo-values of one number; None where nothing was left out."""
     if left_out is None or not len(left_out):
         return None
-    count = len(left_out)
-    return count * value - (count - 1) * np.asarray(left_out, np.float64)
+    return pseudo_values(np.array([value]), np.asarray([left_out], np.float64))[0]
 
 
 def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
@@ -204,8 +203,7 @@ def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> n
         if not any(rest):
             return values.mean(0, keepdims=True)
         without_run.append(values[rest].mean(0))
-    count = len(runs)
-    return count * values.mean(0) - (count - 1) * np.stack(without_run)
+    return pseudo_values(values.mean(0, keepdims=True), np.stack(without_run)[None])[0]
 
 
 def _variance_of_mean(values: np.ndarray) -> np.ndarray:

@@ -49,14 +49,15 @@ def config_of(
 
     UserError for a key or a length that does not fit.
     """
-    unknown = sorted(set(architecture) - set(BertConfig().to_dict()))
+    defaults = BertConfig().to_dict()
+    unknown = sorted(set(architecture) - set(defaults))
     if unknown or "vocab_size" in architecture:
         raise UserError(
             f"architecture key {(unknown or ['vocab_size'])[0]} cannot be set; write keys of"
             " BertConfig such as num_hidden_layers, hidden_size, num_attention_heads and"
             " intermediate_size (the vocabulary's size comes from the tokenizer)."
         )
-    shape = BertConfig().to_dict() | dict(architecture)
+    shape = defaults | dict(architecture)
     width, heads = shape["hidden_size"], shape["num_attention_heads"]
     positions = shape["max_position_embeddings"]
     if width % heads:

@@ -133,11 +133,9 @@ class Training:
     total: int
     run_dir: Path
     fingerprint: str
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
 
     def __post_init__(self):
+        self.step = self.epoch = self.batch = 0
         self.part = self.settings.batch_size
         self.title = "/".join(self.run_dir.parts[-2:])
         self.saved_at = self.run_dir / ".checkpoint"

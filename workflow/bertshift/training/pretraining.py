@@ -36,6 +36,7 @@ from bertshift.running.memory import in_parts
 from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded, cross_entropy, pad
 from bertshift.training.architectures import config_of
+from bertshift.training.forward import to_device
 from bertshift.training.loop import autocast_dtype, train
 from bertshift.training.settings import TrainSettings
 
@@ -252,8 +253,7 @@ def evaluate(
     examples = sorted(examples, key=len)
 
     def count(members: Sequence[Encoded]) -> tuple[float, int, int, int]:
-        batch = collate(members)
-        batch = {key: value if value is None else value.to(device) for key, value in batch.items()}
+        batch = to_device(collate(members), device)
         with torch.autocast(device.type, dtype=autocast_to, enabled=autocast_to is not None):
             word_logits, next_sentence = logits(model, batch)
         words = batch["words"]

@@ -30,7 +30,8 @@ from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, lab
 
 AGREEING = 5  # runs of one number that decide: 2^-5 is the first power below .05
 HOLDS, FAILS, UNDECIDED, UNTESTED = "holds", "fails", "undecided", "not testable at this scale"
-COLUMNS = [
+# The paper's side of a claim, and the words for what is measured.
+STATED = [
     "paper",
     "figure",
     "claim",
@@ -41,6 +42,9 @@ COLUMNS = [
     "strength",
     "published_value",
     "measure",
+]
+COLUMNS = [
+    *STATED,
     "criterion_low",
     "criterion_high",
     "ours",
