@@ -117,6 +117,7 @@ def test_tables_have_the_numbers_of_the_definitions(pair):
 def test_maps_of_layers_compare_before_after_and_across(pair):
     table = layer_cka.compare([pair], tokens=None)
     sizes = table.groupby(["tokens", "n", "variant"]).size()
+    assert len(sizes) == 2 * len(layer_cka.MAPS)
     assert sizes["content", 600].to_dict() == dict.fromkeys(layer_cka.MAPS, 9)
     # First tokens are alike in the embeddings.
     assert sizes["cls", 60].to_dict() == dict.fromkeys(layer_cka.MAPS, 4)

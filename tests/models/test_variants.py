@@ -55,7 +55,7 @@ def test_a_layers_draw_does_not_depend_on_the_first(model):
     assert len(changed(before, model)) == 6  # the weights; the rest is constant
 
 
-@pytest.mark.parametrize(("through", "frozen"), [("E", "E"), (3, "E1234")])
+@pytest.mark.parametrize(("through", "frozen"), [("E", "E"), (1, "E12"), (3, "E1234")])
 def test_frozen_parts_survive_training_bit_for_bit(model, through, frozen):
     freeze(model, through)
     before, family = copied(model), family_of(model)

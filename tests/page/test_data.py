@@ -38,10 +38,16 @@ def test_claims_that_are_not_testable_come_last(page_data):
     assert untested == sorted(untested) and any(untested)
 
 
-def test_criteria_have_an_end_and_their_words_name_it(page_data):
+def test_ends_of_criteria_are_those_of_their_words(page_data):
     for row in page_data["claims"]:
-        ends = [end for end in row["criterion"] if end is not None]
-        assert ends and all(f"{end:g}" in row["measure"] for end in ends)
+        low, high = row["criterion"]
+        if high is None:
+            pattern = rf".* [>≥] {low:g}"
+        elif low is None:
+            pattern = rf".* [<≤] {high:g}"
+        else:
+            pattern = rf"{low:g} [<≤] .* [<≤] {high:g}"
+        assert re.fullmatch(pattern, row["measure"]), row["measure"]
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def test_tables_of_other_sizes_give_way_to_matched_ones_and_all_others_stay():
     paths = list(tables)
     joined = "; ".join(paths[2:4])
     assert list(result) == [*paths[:3], paths[4], joined]
+    assert all(result[path] is tables[path] for path in result if path != joined)
     assert {*result[joined]["model"]} == {"mnli.matched"}
     np.testing.assert_allclose(result[joined]["value"], [0.3, 0.4, 0.5])
     beyond = tables | {paths[0]: table("mnli", {"crop": [0.0, 0.1, 0.9]})}

@@ -40,7 +40,9 @@ def test_classes_are_scored_again(read):
     gold, predicted = np.random.default_rng(0).integers(0, 3, (2, EXAMPLES))
     names = np.array(["2", "0", "1"])  # a class's number is its position
     table = read(gold=names[gold], prediction=names[predicted])
-    scores = without_blocks(["f1", "mcc"], table, names)
+    scores = without_blocks(["f1", "mcc", "accuracy"], table, names)
+    accuracy = jackknife(accuracy_score, gold, predicted)
+    assert scores["accuracy"] == pytest.approx(accuracy, abs=1e-12)
     f1 = jackknife(lambda a, b: f1_score(a == 1, b == 1), gold, predicted)
     assert scores["f1"] == pytest.approx(f1, abs=1e-12)
     mcc = jackknife(matthews_corrcoef, gold, predicted)
@@ -49,9 +51,11 @@ def test_classes_are_scored_again(read):
 
 def test_ratings_are_scored_again(read):
     gold, predicted = np.random.default_rng(0).normal(size=(2, EXAMPLES))
-    scores = without_blocks(["spearman"], read(gold=gold, prediction=predicted), None)["spearman"]
+    scores = without_blocks(["spearman", "pearson"], read(gold=gold, prediction=predicted), None)
     expected = jackknife(lambda a, b: stats.spearmanr(a, b).statistic, gold, predicted)
-    assert scores == pytest.approx(expected, abs=1e-9)
+    assert scores["spearman"] == pytest.approx(expected, abs=1e-9)
+    expected = jackknife(lambda a, b: stats.pearsonr(a, b).statistic, gold, predicted)
+    assert scores["pearson"] == pytest.approx(expected, abs=1e-9)
 
 
 def test_one_example_has_no_score_without_it(read):

@@ -2,8 +2,9 @@ from itertools import chain
 
 import numpy as np
 import pytest
+import torch
 
-from bertshift.tasks.batching import length_bucketed
+from bertshift.tasks.batching import Encoded, length_bucketed, pad
 
 
 def batches_of(n, size, pool=100, seed=1):
@@ -31,3 +32,13 @@ def test_batches_depend_on_the_generator_alone_and_are_shuffled():
     assert set(map(frozenset, first)) != set(map(frozenset, different))
     shortest = [min(lengths[batch]) for batch in first]
     assert shortest != sorted(shortest)
+
+
+def test_padding_and_its_mask():
+    long, short = Encoded([5, 6, 7], [0, 0, 1]), Encoded([8], [1])
+    batch = {key: value.tolist() for key, value in pad([long, short], pad_id=9).items()}
+    assert batch["input_ids"] == [[5, 6, 7], [8, 9, 9]]
+    assert batch["token_type_ids"] == [[0, 0, 1], [1, 0, 0]]
+    assert batch["attention_mask"] == [[1, 1, 1], [1, 0, 0]]
+    whole = pad([long, long], pad_id=9)
+    assert whole["attention_mask"] is None and whole["input_ids"].dtype == torch.int64

@@ -270,11 +270,9 @@ def echo(rng: Random, discourse: Discourse, clause: Clause) -> str:
     if clause.verb == "be" and isinstance(clause.object, str):
         opposites = sorted(lex.opposites(clause.object))
         if opposites:
-            repeated.object, repeated.negated, repeated.intensity = (
-                rng.choice(opposites),
-                True,
-                None,
-            )
+            repeated.object = rng.choice(opposites)
+            repeated.negated = True
+            repeated.intensity = None
         return to_text(speaker.sentence(repeated))
     kind = rng.random()
     if kind < 0.5 and speaker.can_passive(repeated):

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import combinations
 from random import Random
 
-from bertshift.data.edges.records import target
 from demo_world import lexicon as lex
 from demo_world.annotation import Annotation, annotate, proto_roles
 from demo_world.grammar import Speaker, detokenise, offsets
@@ -36,6 +35,11 @@ def sentence(rng: Random) -> Annotation:
     passive = speaker.can_passive(clause) and not clause.adjunct and rng.random() < 0.3
     tree = speaker.sentence(clause, passive=passive, time_first=rng.random() < 0.35)
     return annotate(tree, speaker)
+
+
+def target(label, span1: tuple[int, int], span2: tuple[int, int] | None = None) -> dict:
+    second = {} if span2 is None else {"span2": list(span2)}
+    return {"span1": list(span1), **second, "label": label}
 
 
 def record(sentence: Annotation, targets: list[dict], number: int) -> dict:

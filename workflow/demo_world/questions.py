@@ -31,6 +31,10 @@ class Passage:
         return sum(len(sentence) + 1 for sentence in preceding) + fact.start
 
 
+# An answer has none of these in front.
+PREPOSITIONS = ("by", "on", "in", "at", "near")
+
+
 def definite(clause: Clause) -> Clause:
     """Return the clause as a question takes it up: what was introduced with "a" or "some" is now
     known."""
@@ -92,13 +96,10 @@ def list_facts(rng: Random, clause: Clause, sentence: Annotation, number: int) -
     main = max(sentence.frames, key=lambda frame: frame.verb == clause.verb)
     facts = []
     for argument in askable(clause):
-        prepositions = ("by", "on", "in", "at", "near")
-        if argument == "place":
-            prepositions = ("in", "at", "on", "near")
         for start, end, role, _, _ in main.arguments:
             if role != ROLE_OF[argument]:
                 continue
-            if sentence.words[start].lower() in prepositions:
+            if sentence.words[start].lower() in PREPOSITIONS:
                 start += 1
             first, last = spans[start][0], spans[end - 1][1]
             question = wh_question(rng, clause, argument)

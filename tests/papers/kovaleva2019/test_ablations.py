@@ -58,7 +58,8 @@ def test_the_papers_own_panels_bear_out_what_it_says_of_heads(papers_own, decide
 def test_the_papers_own_panels_bear_out_half_of_what_it_says_of_layers(papers_own, decide):
     rows = decide("kovaleva2019/figure9", papers_own).loc[["K9.1", "K9.2 (qnli)", "K9.2 (mnli)"]]
     assert rows["verdict"].tolist() == [HOLDS, FAILS, FAILS]
-    assert rows["ours"].tolist() == pytest.approx([3.2, -8.6, -3.2], abs=0.05)
+    assert rows["ours"].iloc[0] == pytest.approx(3.2, abs=0.05)
+    assert rows["ours"].iloc[1:].tolist() == pytest.approx([-8.6, -3.2], abs=0.02)
 
 
 def test_verdicts_flip_with_the_data(decide):

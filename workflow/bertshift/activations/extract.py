@@ -196,18 +196,18 @@ def _write_batch(
     """Write a layer's states and maps as soon as they are computed, so that memory holds one
     layer's."""
 
+    def write(put: Callable, layer: int, arrays: torch.Tensor) -> None:
+        for example, values in zip(batch, arrays.cpu().numpy(), strict=True):
+            put(layer, example, values)
+
     def write_states(layer: int, states: torch.Tensor) -> None:
         if not states.isfinite().all():
             raise UserError(
                 f"{file}: hidden states of layer {layer} are not finite; name another checkpoint."
             )
-        for example, values in zip(batch, states.cpu().numpy(), strict=True):
-            writer.hidden(layer, example, values)
+        write(writer.hidden, layer, states)
 
-    def write_maps(layer: int, maps: torch.Tensor) -> None:
-        for example, values in zip(batch, maps.cpu().numpy(), strict=True):
-            writer.attention(layer, example, values)
-
+    write_maps = partial(write, writer.attention)
     with torch.inference_mode():
         inputs = _batch_inputs(model, index, batch)
         visit(model, write_states, write_maps if attention else None, **inputs)

@@ -46,7 +46,7 @@ def _fetch_with_retries(hub: Mapping, cache: Path | None) -> tuple:
     # `datasets` takes seconds to import, and only these functions need it.
     from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
 
-    where = _name_revision(hub)
+    where = name_revision(hub)
     for attempt in count_attempts():
         try:
             # Files that a failed attempt left in the cache may have made it fail.
@@ -64,7 +64,7 @@ def _fetch_with_retries(hub: Mapping, cache: Path | None) -> tuple:
     raise _make_delivery_error(where, last) from last
 
 
-def _name_revision(hub: Mapping) -> str:
+def name_revision(hub: Mapping) -> str:
     return f"{hub['id']}@{hub['revision']}"
 
 
@@ -105,7 +105,7 @@ def _stream_splits(hub: Mapping, builder) -> dict[str, tuple]:
     tables = {}
     for split, name_on_hub in hub["splits"].items():
         stream = builder.as_streaming_dataset(split=name_on_hub)
-        tables[split] = _stream_rows(stream, hub["rows"], _name_revision(hub)), stream.features
+        tables[split] = _stream_rows(stream, hub["rows"], name_revision(hub)), stream.features
     return tables
 
 
@@ -136,7 +136,7 @@ def _prepare_splits(hub: Mapping, builder) -> dict[str, tuple]:
         }
     except (DatasetsError, ValueError) as error:
         raise UserError(
-            f"The files of the hub's {_name_revision(hub)} are not what its card and `hub`"
+            f"The files of the hub's {name_revision(hub)} are not what its card and `hub`"
             f" in the catalogue say ({_describe_cause(error)}); correct the entry or pin another"
             " revision."
         ) from error
@@ -180,7 +180,7 @@ def _convert_rows(
     spec: Mapping, split: str, table: Iterable[dict], features, counts: Counter
 ) -> Iterator[dict]:
     hub, kind = spec["hub"], spec["kind"]
-    table_name = f"{_name_revision(hub)}, split {split}"
+    table_name = f"{name_revision(hub)}, split {split}"
     columns = {key: key for key in COLUMNS.get(kind, ())} | hub.get("columns", {})
     missing = sorted(set(columns.values()) - set(features))
     if missing:

@@ -49,10 +49,8 @@ def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | No
     `prepare_from_mirror` does, and where a bounded number of attempts did not bring the files.
     """
     splits, checksums = hub.read(name, spec, cache)
-    repository, revision = spec["hub"]["id"], spec["hub"]["revision"]
-    _write_dataset(
-        name, spec, splits, HUB, f"{repository}@{revision}", revision, checksums, directory
-    )
+    location, revision = hub.name_revision(spec["hub"]), spec["hub"]["revision"]
+    _write_dataset(name, spec, splits, HUB, location, revision, checksums, directory)
 
 
 def _find_first_existing(name: str, split: str, mirror: Path, candidates: Iterable[str]) -> str:

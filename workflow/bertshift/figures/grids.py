@@ -100,9 +100,9 @@ def over(axes: Axes, title: str, columns: Iterable[int], above: float = 17) -> N
         )
 
 
-def number(value: float, signed: bool) -> str:
-    """Write a number with one decimal, as Merchant et al. 2020 print, with a true minus sign; 0.0
-    has no sign."""
-    rounded = round(value, 1) + 0.0
+def number(value: float, signed: bool = False, decimals: int = 1) -> str:
+    """Write a number, by default with one decimal, as Merchant et al. 2020 print, with a true
+    minus sign; zero has no sign."""
+    rounded = round(value, decimals) + 0.0
     sign = "+" if signed and rounded else ""
-    return f"{rounded:{sign}.1f}".replace("-", "−")
+    return f"{rounded:{sign}.{decimals}f}".replace("-", "−")

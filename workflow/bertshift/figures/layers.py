@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
+from math import ceil
 
 import numpy as np
 import pandas as pd
@@ -263,7 +264,7 @@ def legend_over(figure: Figure, *handles: Artist) -> None:
     longest = max(len(handle.get_label()) for handle in handles) + LEGEND_HANDLE
     columns = int(figure.get_figwidth() * LEGEND_LETTERS) // longest
     columns = min(max(1, columns), len(handles))
-    lines = -(-len(handles) // columns)
+    lines = ceil(len(handles) / columns)
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * max(0, lines - 2))
     figure.legend(handles=handles, loc="outside upper center", ncols=columns)
 

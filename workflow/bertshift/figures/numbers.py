@@ -8,7 +8,6 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.models.source import BERT
 from bertshift.rows import labelling, statistics
-from bertshift.rows.nulls import null_of
 from bertshift.rows.provenance import ORIGIN, distinct
 
 VALUES = [
@@ -137,11 +136,6 @@ def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
             f"no rows of metric '{metric}' in {paths}; delete them and run their rules again."
         )
     return pd.concat(parts, ignore_index=True)
-
-
-def is_null(names: pd.Series) -> pd.Series:
-    """Test which of these names are of models made by noise."""
-    return names.map(null_of) != ""
 
 
 def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:

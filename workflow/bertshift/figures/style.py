@@ -12,10 +12,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bertshift import files
-from bertshift.figures.numbers import is_null
 from bertshift.models.source import BERT
 from bertshift.naming import Name, named_in
 from bertshift.rows import labelling
+from bertshift.rows.nulls import is_null
 from bertshift.rows.provenance import MARGIN
 from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version

@@ -26,6 +26,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.activations.extract import encode, equal_lengths, model_inputs, token_positions
+from bertshift.activations.sampling import is_special_or_first
 from bertshift.data.documents import read_documents
 from bertshift.errors import UserError
 from bertshift.models.family import family_of, longest_input
@@ -53,12 +54,11 @@ def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) ->
     """
     generator = np.random.default_rng(seed_from("forgetting", stimuli))
     offsets = index["example_offsets"]
-    can_be_hidden = ~index["special"]
-    if causal:
-        can_be_hidden[offsets[:-1]] = False
+    special = index["special"]
+    excluded = is_special_or_first(special, offsets) if causal else special
     hidden = []
     for start, end in pairwise(offsets):
-        candidates = start + np.flatnonzero(can_be_hidden[start:end])
+        candidates = start + np.flatnonzero(~excluded[start:end])
         count = max(1, round(SHARE * len(candidates)))
         hidden.append(np.sort(generator.permutation(candidates)[:count]))
     positions = np.concatenate(hidden)
@@ -228,9 +228,9 @@ def forgetting(
             folder = run["parent"]
             parent = None  # frees the memory of the parent before
             parent = _Parent(Path(folder), rows, max_length, stimuli, corpus)
-        model = load_encoder(Path(run["folder"]))
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
-        tables.append(pd.DataFrame(parent.compare(model)).assign(**keys))
+        run_rows = pd.DataFrame(parent.compare(load_encoder(Path(run["folder"]))))
+        tables.append(run_rows.assign(**keys))
     return pd.concat(tables, ignore_index=True)
 
 

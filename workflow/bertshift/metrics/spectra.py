@@ -15,8 +15,7 @@ of W - W0:
 
 import sys
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 
 import numpy as np
@@ -98,30 +97,27 @@ def compare(pairs: Sequence[tuple[Path, Path, dict]]) -> pd.DataFrame:
 
 
 def _rows(pairs: Sequence[tuple[Path, Path, dict]]) -> Iterator[dict]:
-    @lru_cache(maxsize=1)
-    def reference_vectors(folder: Path, layer: int, matrix: str) -> np.ndarray:
-        return left_vectors(_read_matrix(folder, layer, matrix))
-
-    # Pairs of one reference follow one another, so that its vectors are computed once.
+    # Pairs of one reference follow one another, so that its matrix is decomposed once.
     by_reference = sorted(pairs, key=lambda pair: str(pair[1]))
     for layer, matrix in product(range(1, _count_layers(pairs) + 1), MATRICES):
-        for folder, ref_folder, keys in by_reference:
-            print(
-                f"spectra: layer {layer}, {matrix}: {folder} vs {ref_folder}",
-                file=sys.stderr,
-                flush=True,
-            )
-            weights = _read_matrix(folder, layer, matrix)
+        for ref_folder, group in groupby(by_reference, key=lambda pair: pair[1]):
             reference = _read_matrix(ref_folder, layer, matrix)
-            if weights.shape != reference.shape:
-                raise UserError(
-                    f"{folder} and {ref_folder} have a {matrix} of {weights.shape} and"
-                    f" {reference.shape}: name models of one shape."
+            vectors = left_vectors(reference)
+            for folder, _, keys in group:
+                print(
+                    f"spectra: layer {layer}, {matrix}: {folder} vs {ref_folder}",
+                    file=sys.stderr,
+                    flush=True,
                 )
-            vectors = reference_vectors(ref_folder, layer, matrix)
-            keys = keys | {"layer": layer, "ref_layer": layer, "head": 0}
-            for row in matrix_rows(weights, reference, vectors):
-                yield keys | {"matrix": matrix, "sd": np.nan} | row
+                weights = _read_matrix(folder, layer, matrix)
+                if weights.shape != reference.shape:
+                    raise UserError(
+                        f"{folder} and {ref_folder} have a {matrix} of {weights.shape} and"
+                        f" {reference.shape}: name models of one shape."
+                    )
+                keys = keys | {"layer": layer, "ref_layer": layer, "head": 0}
+                for row in matrix_rows(weights, reference, vectors):
+                    yield keys | {"matrix": matrix, "sd": np.nan} | row
 
 
 def _read_matrix(folder: Path, layer: int, matrix: str) -> np.ndarray:

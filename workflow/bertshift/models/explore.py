@@ -117,8 +117,7 @@ def _find_reader(inputs: dict[str, Tensor], context: Tensor, first_layer: str) -
     """Find the projection of the first layer that reads the heads' context; empty if none does."""
     context = context.transpose(1, 2).flatten(2)
     for name, tensor in inputs.items():
-        is_reader = tensor.shape == context.shape and torch.equal(tensor, context)
-        if is_reader and name.startswith(first_layer):
+        if name.startswith(first_layer) and torch.equal(tensor, context):
             return name.removeprefix(first_layer)
     return ""
 

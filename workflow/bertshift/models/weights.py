@@ -74,24 +74,15 @@ def _find_prefix(names: list[str], first_layer: str) -> str:
 def norms(folder: Path) -> list[float]:
     """Measure the L2 norms of all weights of the embeddings, then of each layer. UserError as
     `opened` and `Folder.read`."""
-    embeddings = 0.0
-    layers: dict[int, float] = {}
+    squares = {0: 0.0}  # by layer; 0 has the embeddings
     with opened(folder, "leave results/steps out for it") as model:
         for name in model.names:
             group = model.family.group(name)
-            if name.endswith("_ids"):
-                continue
-            if group == "embeddings":
-                embeddings += _sum_squares(model, name)
-            elif group.isdecimal():
-                layer = int(group)
-                layers[layer] = layers.get(layer, 0.0) + _sum_squares(model, name)
-    squares = [embeddings, *(layers[layer] for layer in sorted(layers))]
-    return [square**0.5 for square in squares]
-
-
-def _sum_squares(model: Folder, name: str) -> float:
-    return float(np.sum(model.read(name) ** 2))
+            layer = "0" if group == "embeddings" else group
+            if layer.isdecimal() and not name.endswith("_ids"):
+                square = float(np.sum(model.read(name) ** 2))
+                squares[int(layer)] = squares.get(int(layer), 0.0) + square
+    return [squares[layer] ** 0.5 for layer in sorted(squares)]
 
 
 def projection(model: Folder, layer: int, matrix: str) -> np.ndarray:

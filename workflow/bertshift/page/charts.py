@@ -7,7 +7,7 @@ from itertools import product
 import pandas as pd
 
 from bertshift.naming import pair_name
-from bertshift.rows import labelling, statistics
+from bertshift.rows import labelling, nulls, statistics
 from bertshift.rows.nulls import model_of, null_of
 
 # Columns that distinguish the rows of a table; a reader chooses one value of each.
@@ -155,7 +155,7 @@ def chart(
         dimensions.append(line)
     rows = table[table["value"].notna() & _is_curve_or_map(table, x, column, dimensions)]
     if line:  # nulls and baselines of noise are those of its model
-        is_noise = rows[line].fillna("").map(null_of) != ""
+        is_noise = nulls.is_null(rows[line].fillna(""))
         rows = rows[(rows["role"] != BESIDE) | ~is_noise]
     ours = rows[rows["role"] == OURS]
     if ours.empty:

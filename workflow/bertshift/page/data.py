@@ -18,7 +18,7 @@ from bertshift.page.charts import NAMES_MODELS, chart, shown
 from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows import labelling
-from bertshift.rows.nulls import null_of
+from bertshift.rows.nulls import is_null
 from bertshift.rows.provenance import ORIGIN
 from bertshift.verdicts.deciding import FAILS, HOLDS, STATED, UNDECIDED, UNTESTED
 from bertshift.verdicts.multiplicity import corrected
@@ -114,8 +114,7 @@ def failures(table: pd.DataFrame, models: Iterable[str]) -> list[dict]:
         return []
     key = keys[0]
     has_runs = ours["trained"] + ours["failed"] > 0
-    is_null = ours[key].fillna("").map(null_of) != ""
-    rows = ours[has_runs & ~is_null]
+    rows = ours[has_runs & ~is_null(ours[key].fillna(""))]
     worst = rows.loc[rows.groupby(key, sort=False)["failed"].idxmax()]
     return [
         {"model": str(row[key]), "trained": int(row["trained"]), "failed": int(row["failed"])}

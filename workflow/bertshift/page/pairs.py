@@ -37,14 +37,13 @@ def pairs(
         if is_pair(name) and not is_of_noise(name):
             model, reference = named_in(name)
             if model != reference:
-                pages[name] = _describe_pair(model, reference, by_folder, metrics)
+                pages[name] = _describe_pair(name, model, reference, by_folder, metrics)
     return pages
 
 
 def _describe_pair(
-    model: str, reference: str, tables: Tables, metrics: Mapping[str, Metric]
+    name: str, model: str, reference: str, tables: Tables, metrics: Mapping[str, Metric]
 ) -> dict:
-    name = pair_name(model, reference)
     pair_tables = {folder: named[name] for folder, named in tables.items() if name in named}
     measures = {}
     for folder, metric in metrics.items():

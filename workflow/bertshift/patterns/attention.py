@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from bertshift.activations.extract import unpadded_attention
+from bertshift.activations.sampling import is_special_or_first
 from bertshift.models.family import family_of
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
@@ -41,14 +42,13 @@ def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Atte
     model = load_encoder(folder)
     tokenizer = load_tokenizer(folder)
     for batch, index, maps in unpadded_attention(model, tokenizer, rows, max_length):
+        special = is_special_or_first(index["special"], index["example_offsets"])
         for number, input_maps in zip(batch, maps, strict=True):
             start, end = index["example_offsets"][number : number + 2]
-            special = index["special"][start:end].copy()
-            special[0] = True
             yield Attended(
                 number=number,
                 tokens=tokenizer.convert_ids_to_tokens(index["token_ids"][start:end].tolist()),
-                special=special,
+                special=special[start:end],
                 segment=index["segment"][start:end],
                 maps=input_maps,
                 causal=family_of(model).causal,

@@ -105,22 +105,28 @@ def _classify_replicate(
         for k, index in enumerate(likely.argmax(0)):
             value = likely[index, k]
             if k not in most_confident or value > most_confident[k]["value"]:
-                row = _describe_map(attended, int(index))
-                row |= {"variant": CONFIDENT, "pattern": CLASSES[k], "value": value}
-                most_confident[k] = row | {"example": example}
+                row = _describe_map(CONFIDENT, attended, example, int(index), k, value)
+                most_confident[k] = row
         if number == shown:
-            for index, k in enumerate(classes):
-                row = _describe_map(attended, index)
-                row |= {"variant": ONE_INPUT, "pattern": CLASSES[k], "value": likely[index, k]}
-                one_input.append(row | {"example": example})
+            one_input = [
+                _describe_map(ONE_INPUT, attended, example, index, k, likely[index, k])
+                for index, k in enumerate(classes)
+            ]
     return answers, proposals, [*most_confident.values(), *one_input]
 
 
-def _describe_map(attended: Attended, index: int) -> dict:
-    """Describe the map with this index among those of all layers and heads."""
+def _describe_map(
+    variant: str, attended: Attended, example: str, index: int, k: int, value: float
+) -> dict:
+    """Describe the map with this index among those of all layers and heads, with the probability
+    `value` of class k."""
     layer, head = divmod(index, attended.maps.shape[1])
     weights = attended.maps[layer, head].flatten().tolist()
     return {
+        "variant": variant,
+        "pattern": CLASSES[k],
+        "value": value,
+        "example": example,
         "layer": layer + 1,
         "head": head + 1,
         "length": len(attended.tokens),

@@ -8,7 +8,7 @@ from bertshift.naming import parse_model
 from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described
-from bertshift.requests.runs import files, pairwise_inputs, unique
+from bertshift.requests.runs import files, in_pairs, pairwise_inputs
 
 STIMULI = "wiki"  # the text that RSA compares models on
 
@@ -25,8 +25,7 @@ def forgetting(config: Mapping, model: str) -> Request:
     if folder := headless(parsed, config):
         raise UserError(no_head(folder))
     pairs = [(run, run.checkpoint) for run in runs_of(parsed, config)]
-    runs = unique([run for run, _ in pairs] + [checkpoint for _, checkpoint in pairs])
-    inputs = {"models": files(runs), **described("stimuli", STIMULI)}
+    inputs = {"models": files(in_pairs(pairs)), **described("stimuli", STIMULI)}
     corpus = config["bases"][parsed.base].get("pretrain", {}).get("corpus")
     if corpus:
         inputs["corpus"] = config["corpora"][corpus]

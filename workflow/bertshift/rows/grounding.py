@@ -226,7 +226,7 @@ def tracking(table: pd.DataFrame) -> pd.DataFrame:
 
 def _count_runs(table: pd.DataFrame) -> dict[str, int]:
     columns = [*RUN, "failed"]
-    first = table[[*RUN, "failed"]].set_axis(columns, axis=1)
+    first = table[columns]
     second = table[[*REF_RUN, "ref_failed"]].set_axis(columns, axis=1)
     failed = pd.concat([first, second]).drop_duplicates(RUN)["failed"]
     return {"trained": int((~failed).sum()), "failed": int(failed.sum())}

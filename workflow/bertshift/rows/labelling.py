@@ -1,5 +1,6 @@
 """Names of models, tasks and scores for a reader."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -82,6 +83,11 @@ def role_of(model: str, seeds: pd.Series) -> str:
     if (seeds != 0).any():
         return model
     return "randomized" if Name.of(model).variant("random") else "base"
+
+
+def first_of_tasks(models: Sequence[str]) -> dict[str, str]:
+    """Find the first model of each task: published numbers lie beside it."""
+    return {task_of(model): model for model in reversed(models)}
 
 
 def label_of(model: str) -> str:

@@ -45,6 +45,11 @@ def null_of(name: str) -> str:
     return next((null for null in (NOISE, MATCHED) if null in variants), "")
 
 
+def is_null(names: pd.Series) -> pd.Series:
+    """Test which of these names are of models made by noise."""
+    return names.map(null_of) != ""
+
+
 def model_of(name: str) -> str:
     """Name the model that a null belongs to; a model is itself."""
     parsed = Name.of(name)

@@ -111,11 +111,12 @@ def compared(
 
     `used`: how many of each stimulus's inputs, if not all.
     """
+    models = _describe_models(inputs)
     data = {}
-    for name, description in zip(settings["stimuli"], inputs["descriptions"], strict=True):
-        data[name] = _describe_data(description, inputs)
-        if used and used < read_json(description)["rows"]:
-            data[name] = f"{used} of {data[name]}"
+    for name, file in zip(settings["stimuli"], inputs["descriptions"], strict=True):
+        description = read_json(file)
+        part = f"{used} of " if used and used < description["rows"] else ""
+        data[name] = part + description["data"] + models
     table = of_two_models(table, settings, inputs, table["stimuli"].map(data))
     if settings.get("reference_checkpoints"):  # the table has rows of the reference by itself
         is_reference = table["model"] == settings["reference"]

@@ -128,15 +128,15 @@ def examples(table: pd.DataFrame) -> np.ndarray:
     return np.where(is_share, counts, np.nan)
 
 
-def _look_up(table: pd.DataFrame, measures: Mapping) -> pd.Series:
+def _look_up(table: pd.DataFrame, values_by_name: Mapping) -> pd.Series:
     """Look up each row's measure: by the column `metric`, or this and a word of one of KINDS; NaN
     where it is not there."""
     metric = table["metric"].astype(str) if "metric" in table else pd.Series("", table.index)
-    values = metric.map(measures)
+    values = metric.map(values_by_name)
     for kind in reversed(KINDS):
         if kind in table:
             name = metric + " " + table[kind].astype(str)
-            values = name.map(measures).where(name.isin(measures), values)
+            values = name.map(values_by_name).where(name.isin(values_by_name), values)
     return values
 
 

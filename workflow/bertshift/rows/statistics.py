@@ -152,8 +152,8 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     summary = summary.assign(value=np.nan, low=np.nan, high=np.nan)
     summary = summary.assign(each="", interval="", replicates=0)
     summary["unit"] = summary["replicate"].map(unit_of)
-    floor, ceiling = ranges.ANY
-    bounds = summary.reindex(columns=ranges.ENDS).fillna({"floor": floor, "ceiling": ceiling})
+    widest = dict(zip(ranges.ENDS, ranges.ANY, strict=True))
+    bounds = summary.reindex(columns=ranges.ENDS).fillna(widest)
     examples = summary.get(ranges.SHARE_OF, pd.Series(np.nan, summary.index))
     # A row for each cell, a column for each number and replicate.
     wide = means.unstack()

@@ -52,19 +52,20 @@ def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
     attention_mask is None where nothing is padded, because attention runs on its fastest kernels
     without a mask.
     """
-    longest = max(len(example) for example in encoded)
-    input_ids, token_type_ids, mask = [], [], []
+    lengths = [len(example) for example in encoded]
+    longest = max(lengths)
+    mask = None
+    if min(lengths) < longest:
+        mask = torch.tensor([[1] * length + [0] * (longest - length) for length in lengths])
+    input_ids, token_type_ids = [], []
     for example in encoded:
-        length = len(example)
-        padding = longest - length
+        padding = longest - len(example)
         input_ids.append(example.input_ids + [pad_id] * padding)
         token_type_ids.append(example.token_type_ids + [0] * padding)
-        mask.append([1] * length + [0] * padding)
-    is_padded = any(len(example) < longest for example in encoded)
     return {
         "input_ids": torch.tensor(input_ids),
         "token_type_ids": torch.tensor(token_type_ids),
-        "attention_mask": torch.tensor(mask) if is_padded else None,
+        "attention_mask": mask,
     }
 
 

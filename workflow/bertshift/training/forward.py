@@ -15,6 +15,7 @@ from torch.func import functional_call
 from transformers import PreTrainedModel
 
 from bertshift.models.families import FAMILIES
+from bertshift.models.family import removing
 
 # Attention kernels copy a mask unless its rows begin at multiples of this many numbers.
 ROW_ALIGNMENT = 8
@@ -49,11 +50,8 @@ def forward_pass(
         with torch.autocast(device, dtype=autocast_to):
             return functional_call(loss_module, weights.copies(), batches)
 
-    try:
+    with removing(hooks):
         yield compute
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 class _Loss(nn.Module):

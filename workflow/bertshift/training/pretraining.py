@@ -28,7 +28,7 @@ from transformers import (
 from bertshift.errors import UserError
 from bertshift.files import write_json
 from bertshift.models.families import FAMILIES
-from bertshift.models.family import run
+from bertshift.models.family import removing, run
 from bertshift.models.loading import WEIGHTS, read_weights, save_weights
 from bertshift.models.tokenizer import join, layout_of, load_tokenizer
 from bertshift.models.tokenizer import pieces as pieces_of
@@ -230,10 +230,8 @@ def _word_logits(model: PreTrainedModel, batch: dict) -> Tensor:
         output["last_hidden_state"] = states[batch["masked"]][None]
 
     hook = model.base_model.register_forward_hook(select_masked)
-    try:
+    with removing([hook]):
         output = run(model, batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
-    finally:
-        hook.remove()
     return output.logits[0]
 
 

@@ -242,8 +242,8 @@ class Results:
 
     def has_seed_of(self, names: set[str]) -> bool:
         """Test whether some model of these names is fine-tuned."""
-        seeds = self.table.loc[self.table["name"].isin(names), "seed"]
-        return (seeds != 0).any()
+        models = [self.models[name] for name in names if name in self.models]
+        return any((rows["seed"] != 0).any() for rows in models)
 
     def rows(self, name: str, **where) -> pd.DataFrame:
         """Select the rows of the model `name` that have these values; NotTestableError if there

@@ -85,8 +85,9 @@ def _require_text(texts: Mapping[str, str], name: str, archive: Path) -> str:
 
 def _read_sentences(text: str, where: str) -> Iterator[Sentence]:
     """Yield the sentences of a CoNLL-U text."""
+    sentence_id = ""
     for first, lines in numbered_blocks(text.split("\n")):
-        sentence_id, words, marks, start = "", [], [], first
+        words, marks = [], []
         for number, line in enumerate(lines, first):
             if line.startswith("# sent_id"):
                 sentence_id = line.partition("=")[2].strip()
@@ -105,6 +106,7 @@ def _read_sentences(text: str, where: str) -> Iterator[Sentence]:
                 marks.append(TYPE_FIRST.sub(r"\2-\1", entities))
         if words:
             yield Sentence(f"{where}:{start}", sentence_id, words, marks)
+            sentence_id = ""
 
 
 def _make_targets(

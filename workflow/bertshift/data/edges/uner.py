@@ -18,8 +18,9 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 def _read_split(task: str, path: Path) -> Split:
     records, source, irregular = [], Counter(), Counter()
+    sentence = None
     for first, lines in numbered_blocks(read_lines(path)):
-        sentence, words, tags, start = None, [], [], first
+        words, tags = [], []
         for number, line in enumerate(lines, first):
             if line.startswith("#"):
                 key, _, value = line[1:].partition("=")
@@ -41,6 +42,7 @@ def _read_split(task: str, path: Path) -> Split:
             irregular["I- tags that begin an entity"] += bare
             source.update(sentences=1, tokens=len(words))
             records.append(record(task, f"{path}:{start}", words, targets, sentence=sentence))
+            sentence = None
     return Split(records, source, irregular)
 
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
 from bertshift.naming import Name, is_pair
-from bertshift.rows import labelling, statistics
+from bertshift.rows import labelling, nulls, statistics
 from bertshift.rows.nulls import model_of
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
@@ -149,7 +149,7 @@ def _write_above(panels: list[Axes], title: str) -> None:
 def _draw_layers(panels: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dict]) -> None:
     for axes, (panel, (_, _, label)) in zip(panels, BY_LAYER.items(), strict=True):
         shown = rows[rows["panel"] == panel]
-        is_null = numbers.is_null(shown["series"])
+        is_null = nulls.is_null(shown["series"])
         models, noise = shown[~is_null], shown[is_null]
         layers.nulls(axes, shown, colour=lambda model: looks[way_of(model)]["color"])
         for series, curve in models.groupby("series", sort=False):

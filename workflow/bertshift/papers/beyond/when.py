@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import Name
-from bertshift.rows import labelling, ranges, statistics
+from bertshift.rows import labelling, nulls, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import NOISE, model_of
@@ -70,7 +70,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     scores = _over_training(inputs, "scores")
     changes = {metric: _changes(inputs, metric) for metric in MEASURES}
-    noise = [rows[numbers.is_null(rows["series"])] for rows in changes.values()]
+    noise = [rows[nulls.is_null(rows["series"])] for rows in changes.values()]
     outcomes = _outcomes(pd.concat([scores, *noise]))
     headline = statistics.in_points(scores[scores["headline"]])
     headline = headline.assign(panel="score", variant=headline["metric"], layer=0)
@@ -78,7 +78,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     losses = pd.concat([_thin(run) for _, run in runs])
     parts, halves = [_average(headline, outcomes), _average(losses, outcomes)], []
     for metric, rows in changes.items():
-        models = rows[~numbers.is_null(rows["series"])]
+        models = rows[~nulls.is_null(rows["series"])]
         parts.append(_average(models.assign(panel=metric), outcomes))
         halves.append(_halves(rows.assign(panel=f"half of {metric}")))
     halves = pd.concat(halves)
@@ -168,7 +168,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training
     at half of the change."""
     table = tidy(inputs)
-    models = table.loc[~numbers.is_null(table["series"]), "series"].unique()
+    models = table.loc[~nulls.is_null(table["series"]), "series"].unique()
     shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
     heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH

@@ -10,6 +10,7 @@ from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
 from bertshift.rows import labelling, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.nulls import is_null
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
@@ -30,7 +31,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
     rows = rows[rows["tokens"] == TOKENS]
     rows = rows.assign(series=rows["model"], panel=rows["variant"])
-    is_noise = numbers.is_null(rows["model"])
+    is_noise = is_null(rows["model"])
     parts = [rows[~is_noise]]
     contrasts = _contrasts(rows[~is_noise | (rows["variant"] == "after")])
     if len(contrasts):
@@ -58,7 +59,7 @@ def _contrasts(rows: pd.DataFrame) -> pd.DataFrame:
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
-    models = list(table.loc[~numbers.is_null(table["series"]), "series"].unique())
+    models = list(table.loc[~is_null(table["series"]), "series"].unique())
     width = max(style.COLUMN_WIDTH, 0.9 + 1.5 * len(models))
     height = 0.3 + 1.8 * len(MAPS)
     figure, grid = style.grid(height, len(MAPS), len(models), width)
@@ -84,7 +85,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 
 def null_note(table: pd.DataFrame) -> str:
     """Write a sentence on the contrasts of nulls; empty if there are none."""
-    nulls = table[numbers.is_null(table["series"])]
+    nulls = table[is_null(table["series"])]
     if nulls.empty:
         return ""
     parts = [

@@ -2,6 +2,7 @@
 fine-tuning."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -222,8 +223,4 @@ def write_lines(cell: Mapping) -> Iterator[tuple[str, dict]]:
         yield f"paper Δ {number(gain.value, signed=True)}", grey
 
 
-def number(value: float, signed: bool = False) -> str:
-    """Write a number with three decimals and a true minus sign; zero has no sign."""
-    value = round(value, 3) + 0.0
-    sign = "+" if signed and value else ""
-    return f"{value:{sign}.3f}".replace("-", "−")
+number = partial(grids.number, decimals=3)

@@ -38,6 +38,7 @@ REFERENCES = {
 SCHEMES = {
     "reinit": ("A: σ .02, cut at ±.04", {"color": "#0072B2", "marker": "o"}),
     "reinitb": ("B: σ 1, cut at ±.02", {"color": "#D55E00", "marker": "s"}),
+    "reinitc": ("C: σ .02, cut at ±.0004", {"color": "#CC79A7", "marker": "D"}),
     "reinitd": ("D: σ .02, cut at ±.0008", {"color": "#009E73", "marker": "^"}),
 }
 MEAN, LOSS = "accuracy_and_f1", "loss"
@@ -213,10 +214,9 @@ def tabulate_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.
 def read_published_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
     """Yield the paper's scores for any k, for none (position L + 1), and for the majority class
     (position 0), beside the first model of MRPC."""
-    panels = [panel for panel in table["panel"].unique() if labelling.task_of(panel) == "mrpc"]
-    if not panels:
+    panel = labelling.first_of_tasks(table["panel"].unique()).get("mrpc")
+    if panel is None:
         return
-    panel = panels[0]
     paper, entry = published["paper"], published["figure3"]
     depth = int(table.loc[table["panel"] == panel, "layers"].iloc[0])
     facts = {"panel": panel, "series": PAPER, "layers": depth}

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import is_pair, pair_name
-from bertshift.rows import labelling, statistics
+from bertshift.rows import labelling, nulls, statistics
 from bertshift.rows.nulls import null_of
 
 # Pairs of tasks, in colours that no task of theirs has.
@@ -55,7 +55,7 @@ def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
 
     Beside pairs of tasks, seeds of one task are thin and dashed, on that task's inputs.
     """
-    is_null = numbers.is_null(table["series"])
+    is_null = nulls.is_null(table["series"])
     models = table[~is_null]
     looks = looks_of(models)
     width = style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH

@@ -8,6 +8,7 @@ import pandas as pd
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import ranges, statistics
+from bertshift.rows.nulls import is_null
 
 METRICS = {
     "svcca99": "svcca",
@@ -37,11 +38,11 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
         numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()
     ]
     rows = pd.concat(parts, ignore_index=True)
-    is_null = rows["variant"].str.endswith("_null")
-    related = rows[~is_null]
+    is_unrelated = rows["variant"].str.endswith("_null")
+    related = rows[~is_unrelated]
     quantities = {
         "distance": rows,
-        "share of null": _divide_by_nulls(related, rows[is_null]),
+        "share of null": _divide_by_nulls(related, rows[is_unrelated]),
         "rank correlation": _rank_correlations(related),
     }
     everything = pd.concat([part.assign(quantity=name) for name, part in quantities.items()])
@@ -100,7 +101,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
 def _notes(table: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
     """Write sentences on the distances of unrelated states, and on the rank correlations between
     measures."""
-    models = table[~numbers.is_null(table["panel"])]
+    models = table[~is_null(table["panel"])]
     by_variant = dict(list(models[models["tokens"] == "all"].groupby("variant")["value"]))
     nulls = [
         f"{numbers.reach(by_variant[f'{name}_null'])} by {label}"

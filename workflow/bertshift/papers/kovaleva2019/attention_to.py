@@ -197,11 +197,12 @@ def linguistic(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     table = numbers.join(table, columns=["statistic", *COLUMNS])
     models = list(table["panel"].unique())
     limits = table["value"].min() / 1.5, 1.3
+    words = words_of(table)
     figure, grid = panels.columns(models, dict.fromkeys(VARIANTS, 1.7))
     for model, column in zip(models, grid):
         for axes, variant in zip(column, VARIANTS):
             shown = table[(table["panel"] == model) & (table["variant"] == variant)]
-            _draw_dots(axes, shown, words_of(table))
+            _draw_dots(axes, shown, words)
             # A .01 would touch the 1 of the panel before it.
             axes.set(xscale="log", xlim=limits, xticks=[0.01, 0.1, 1], xticklabels=["", ".1", "1"])
             axes.minorticks_off()

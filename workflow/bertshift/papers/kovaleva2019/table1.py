@@ -198,7 +198,7 @@ def read_published(published: Mapping, models: Sequence[str]) -> Iterator[pd.Dat
         }
         for task, panel in figure8["tasks"].items()
     ]
-    first = {labelling.task_of(model): model for model in reversed(models)}
+    first = labelling.first_of_tasks(models)
     for facts, source, rows in (
         (entry, paper, cells),
         (elsewhere, elsewhere, others),

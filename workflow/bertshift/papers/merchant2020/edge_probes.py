@@ -141,7 +141,7 @@ def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:
     """Place the paper's Table 1 in the columns and rows of `ours`; of two models of one task, take
     the first."""
     entry = published["table1"]
-    series = {labelling.task_of(name): name for name in reversed(ours["series"].unique())}
+    series = labelling.first_of_tasks(ours["series"].unique())
     tasks = set(ours["task"])
     cells = []
     for column, values in {"base": entry["base"], **entry["delta"]}.items():

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import labelling
-from bertshift.rows.nulls import null_of
+from bertshift.rows.nulls import is_null
 
 INPUTS = {
     "mnli": "MNLI pairs",
@@ -37,11 +37,7 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     """Draw RSA on `wiki`: one line per fine-tuned model, and the published points, at the same
     distance from the last layer."""
     rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
-    models = {
-        labelling.task_of(model): model
-        for model in reversed(rows["model"].unique())
-        if not null_of(model)
-    }
+    models = labelling.first_of_tasks(rows.loc[~is_null(rows["model"]), "model"].unique())
     points = [
         _published_point(published, point, models[point["task"]], rows["layer"].max())
         for point in published["figure2"]["points"]
