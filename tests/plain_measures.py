@@ -7,8 +7,9 @@ finished results of any size:
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -128,45 +129,47 @@ def beside(results: Path, model: str, samples: Mapping) -> pd.DataFrame:
 
     samples: of the configuration that made `results`.
     """
-    longest, start = samples["max_length"], results / "pretrained/base/init1"
-    own, wiki = (results / f"stimuli/{name}.jsonl" for name in (model, "wiki"))
-    before, before_on_wiki = Encoded.of(start, own, longest), Encoded.of(start, wiki, longest)
-    rows = []
+    many, few = samples["svcca_tokens"], samples["tokens"]
+    # {measure: (table, its rows, inputs, values)}
+    measures = {
+        "cosine": ("cosine", "variant == 'crop' and head > 0", model, cosine),
+        "js": ("js", "variant == 'nats' and head > 0", model, jensen_shannon),
+        "svcca": (
+            "svcca",
+            "variant == 'svcca99'",
+            model,
+            partial(svcca, tokens=many, stimuli=model),
+        ),
+        "cka": (
+            "similarity",
+            "variant == 'cka_debiased' and tokens == 'all'",
+            model,
+            partial(cka, tokens=many, stimuli=model),
+        ),
+        "rsa": ("rsa", "variant == 'content'", "wiki", partial(rsa, tokens=few, stimuli="wiki")),
+    }
+
+    def encoder(folder: Path) -> Callable[[str], Encoded]:
+        def encode(stimuli: str) -> Encoded:
+            texts = results / f"stimuli/{stimuli}.jsonl"
+            return Encoded.of(folder, texts, samples["max_length"])
+
+        return cache(encode)
+
+    before, rows = encoder(results / "pretrained/base/init1"), []
     for folder in sorted((results / "models" / model).glob("init1_seed*")):
+        after = encoder(folder)
         seed = int(folder.name.removeprefix("init1_seed"))
-        after = Encoded.of(folder, own, longest)
-        many = samples["svcca_tokens"]
-        by_layer = {
-            "svcca": ("svcca", "svcca99", svcca(after, before, many, model)),
-            "cka": ("similarity", "cka_debiased", cka(after, before, many, model)),
-        }
-        by_head = {
-            "cosine": ("cosine", "crop", cosine(after, before)),
-            "js": ("js", "nats", jensen_shannon(after, before)),
-        }
-        on_wiki = Encoded.of(folder, wiki, longest)
-        by_layer["rsa"] = (
-            "rsa",
-            "content",
-            rsa(on_wiki, before_on_wiki, samples["tokens"], "wiki"),
-        )
-        for measure, (table, variant, found) in (by_layer | by_head).items():
-            file = results / f"{table}/{model}_vs_base.tsv"
+        for measure, (name, query, stimuli, compute) in measures.items():
+            file = results / f"{name}/{model}_vs_base.tsv"
             if not file.is_file():  # no figure asks for it
                 continue
-            ours = pd.read_csv(file, sep="\t")
-            ours = ours[
-                (ours["init"] == 1) & (ours["seed"] == seed) & (ours["variant"] == variant)
-            ]
-            ours = ours[ours["stimuli"] == ("wiki" if measure == "rsa" else model)]
-            if measure == "cka":
-                ours = ours[ours["tokens"] == "all"]
-            if measure in by_head:
-                ours, found = ours[ours["head"] > 0], found.ravel()
-            values = ours.sort_values(["layer", "head"])["value"].to_numpy()
-            rows.append(
-                pd.DataFrame({"measure": measure, "seed": seed, "ours": values, "plain": found})
-            )
+            ours = pd.read_csv(file, sep="\t").query(query)
+            ours = ours[(ours["init"] == 1) & (ours["seed"] == seed)]
+            ours = ours[ours["stimuli"] == stimuli].sort_values(["layer", "head"])
+            found = compute(after(stimuli), before(stimuli)).ravel()
+            columns = {"measure": measure, "seed": seed, "ours": ours["value"].to_numpy()}
+            rows.append(pd.DataFrame(columns | {"plain": found}))
     return pd.concat(rows, ignore_index=True)
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,15 @@ def opened(metric: str, pairs: list[Pair]) -> Iterator[tuple[Pair, Activations, 
         reference = Activations(pair.reference)
         check_same_tokens(model, reference)
         yield pair, model, reference
+
+
+def opened_by_reference(
+    metric: str, pairs: list[Pair]
+) -> Iterator[list[tuple[Pair, Activations, Activations]]]:
+    """Open pairs in groups with one reference: seeds of one pretraining run, which follow one
+    another. So what is calculated of a reference's layer serves all of them."""
+    for _, group in groupby(opened(metric, pairs), lambda opening: opening[0].reference):
+        yield list(group)
 
 
 def check_same_tokens(model: Activations, reference: Activations) -> None:

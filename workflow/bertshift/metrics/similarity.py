@@ -15,6 +15,7 @@ special ones.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from bertshift.metrics.hidden_states import (
     CenteredStates,
     Comparison,
     Moments,
+    Representation,
     scatter,
     token_classes,
 )
@@ -34,7 +36,7 @@ from bertshift.metrics.pairs import (
     Pair,
     frame,
     matched_layers,
-    opened,
+    opened_by_reference,
     tell_undefined,
     token_blocks,
 )
@@ -122,26 +124,31 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
-    for pair, model, reference in opened("similarity", pairs):
-        drawn = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
+    for group in opened_by_reference("similarity", pairs):
+        pair, model, reference = group[0]
+        drawn = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
         width = max(model.width, reference.width)
         too_few = f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli."
         if len(drawn) - 1 <= width:
             raise UserError(too_few)
-        for name, is_member in token_classes(model).items():
+        rows_of_pairs = [[] for _ in group]
+        for name, is_member in token_classes(reference).items():
             positions = drawn[is_member[drawn]]
-            blocks = token_blocks(model.offsets, positions)
+            blocks = token_blocks(reference.offsets, positions)
             generator = np.random.default_rng(seed_from("similarity", pair.stimuli, name))
             orders = [generator.permutation(len(positions)) for _ in range(DRAWS)]
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
-                x = CenteredStates(model.hidden(layer), positions, blocks)
-                y = CenteredStates(reference.hidden(ref_layer), positions, blocks)
-                if len(x) < FEWEST or not x.varies or not y.varies:
-                    tell_undefined("similarity", pair, layer, f"{len(x)} tokens '{name}'")
-                    continue
-                layer_rows = list(rows(Comparison.of(x, y), orders))
-                if name == "all" and not any(row["metric"] == "svcca" for row in layer_rows):
-                    raise UserError(too_few)
                 keys = {"tokens": name, "layer": layer, "ref_layer": ref_layer, "head": 0}
-                for row in layer_rows:
-                    yield pair.keys | keys | {"n": len(positions)} | row
+                keys |= {"n": len(positions)}
+                y = Representation(CenteredStates(reference.hidden(ref_layer), positions, blocks))
+                for pair_rows, (pair, model, _) in zip(rows_of_pairs, group, strict=True):
+                    x = Representation(CenteredStates(model.hidden(layer), positions, blocks))
+                    if len(positions) < FEWEST or not (x.states.varies and y.states.varies):
+                        tokens_named = f"{len(positions)} tokens '{name}'"
+                        tell_undefined("similarity", pair, layer, tokens_named)
+                        continue
+                    layer_rows = list(rows(Comparison(x, y), orders))
+                    if name == "all" and not any(row["metric"] == "svcca" for row in layer_rows):
+                        raise UserError(too_few)
+                    pair_rows += [pair.keys | keys | row for row in layer_rows]
+        yield from chain.from_iterable(rows_of_pairs)

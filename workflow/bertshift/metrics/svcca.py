@@ -14,7 +14,7 @@ float64 over chunks of tokens, replace the decompositions of the n x d matrices 
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from bertshift.metrics.pairs import (
     Pair,
     frame,
     matched_layers,
-    opened,
+    opened_by_reference,
     tell_undefined,
     token_blocks,
 )
@@ -189,9 +189,7 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
-    # Seeds of one pretraining run follow one another and share its decompositions by layer.
-    for _, group in groupby(opened("svcca", pairs), lambda opening: opening[0].reference):
-        group = list(group)
+    for group in opened_by_reference("svcca", pairs):
         pair, model, reference = group[0]
         positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
         blocks = token_blocks(reference.offsets, positions)

@@ -230,12 +230,16 @@ def probe(
     def states(replicate: Replicate) -> Activations:
         return sources[replicate].written(part_cache.folder / "states.npz")
 
+    @LastCallCache
+    def vectors(replicate: Replicate) -> np.ndarray | None:
+        return word_vectors(sources[replicate].folder) if "word_only" in variants else None
+
     def learn(replicate: Replicate, task: str) -> dict:
-        vectors = word_vectors(sources[replicate].folder) if "word_only" in variants else None
         task_settings = settings.of(task)
         seeds = task_settings.seeds_of(replicate[1])
+        activations, embeddings = states(replicate), vectors(replicate)
         return _probe_replicate(
-            cached_task(task), states(replicate), vectors, variants, task_settings, seeds
+            cached_task(task), activations, embeddings, variants, task_settings, seeds
         )
 
     parts = {}

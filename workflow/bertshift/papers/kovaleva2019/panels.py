@@ -86,10 +86,9 @@ def columns(models: Sequence[str], rows: Mapping[str, float]) -> tuple[Figure, n
     blocks = math.ceil(len(models) / across)
     width = max(style.COLUMN_WIDTH, 0.95 + 0.85 * across)
     height = 0.2 + blocks * sum(rows.values())
-    figure = Figure((width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.02)
     heights = list(rows.values()) * blocks
-    grid = figure.subplots(len(heights), across, squeeze=False, height_ratios=heights)
+    figure, grid = style.grid(height, len(heights), across, width, height_ratios=heights)
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.02)
     by_block = grid.reshape(blocks, len(rows), across)
     by_model = by_block.swapaxes(1, 2).reshape(-1, len(rows))
     for unused in by_model[len(models) :].flat:

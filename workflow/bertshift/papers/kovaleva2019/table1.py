@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
@@ -250,8 +249,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     lines = list(scored.groupby(["model", "score"], sort=False).groups)
     gain_line = len(lines) + 0.2
     width = max(style.TEXT_WIDTH, LABELS + CELL * len(shown))
-    figure = Figure((width, HEADER + ROW * (len(lines) + 1.4)), layout="constrained")
-    axes = figure.add_subplot()
+    figure, [[axes]] = style.grid(HEADER + ROW * (len(lines) + 1.4), width=width)
     above = table.query("panel == 'above_majority'")
     fills = above.groupby(["model", "score", "series"])["value"].last().unstack()
     fills = fills.reindex(index=lines, columns=shown)
