@@ -145,7 +145,7 @@ def test_verdicts_of_the_findings_are_those_of_the_claims():
 # A number in the findings is a link to its table; the link's title names the row: `column=value,
 # column=value`, and with `column=<name>` the column that is shown, if this is not the value.
 # `run=` names the row whose `run` is empty.
-NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([\w/]+\.tsv) \"([^\"]+)\"\)")
+NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([\w/-]+\.tsv) \"([^\"]+)\"\)")
 
 
 def row_of(file, title):
@@ -166,6 +166,14 @@ def test_numbers_of_the_findings_are_those_of_the_rows_that_they_link_to():
     assert len(found) > 25
     for text, file, title in found:
         row, shown = row_of(ROOT / "docs" / file, title)
+        if verdict := re.search(r"\], ([a-z ]+)$", text):
+            both = (
+                [row["verdict"], row["null"]] if isinstance(row["null"], str) else [row["verdict"]]
+            )
+            assert VERDICTS[re.sub("^holds ", "hold ", verdict[1])] == ", ".join(both), (
+                text,
+                title,
+            )
         told = re.findall(r"-?\d*\.?\d+", text.replace("−", "-"))
         columns = [shown, "low", "high"][: len(told)]
         for number, column in zip(told, columns, strict=True):
