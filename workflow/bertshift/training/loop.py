@@ -30,6 +30,7 @@ from bertshift.training.schedules import SCHEDULE
 from bertshift.training.settings import TrainSettings
 
 Collate = Callable[[Sequence[Encoded]], dict]
+CHECKPOINT = ".checkpoint"  # in a run's folder
 # The attributes of Training that a checkpoint saves.
 POSITION = ("step", "epoch", "batch", "part")
 
@@ -63,9 +64,10 @@ def train(
     layer, and the L2 norms gradient_norm before clipping, update_norm, distance_from_start). A run
     that was killed resumes from run_dir/.checkpoint and ends with the same weights and files as
     one that was not (bit for bit on the CPU); a checkpoint of other settings, code, data or
-    starting weights is ignored with a message. On SIGTERM the run writes a checkpoint and exits
-    with status 143. A batch that does not fit in memory is split into parts, with the same
-    gradient, as are all later batches; a message says so.
+    starting weights is ignored with a message. It stays until `remove_checkpoint` is called. On
+    SIGTERM the run writes a checkpoint and exits with status 143. A batch that does not fit in
+    memory is split into parts, with the same gradient, as are all later batches; a message says
+    so.
 
     Raises UserError for an empty training set, a model without trainable parameters, a loss that
     is NaN or infinite, and a single example that does not fit in memory.
@@ -113,7 +115,12 @@ def train(
             training.save_if_due()
     model.eval()
     training.log.write(training.norms.layers if training.norms else [])
-    checkpoint.remove(training.saved_at)
+
+
+def remove_checkpoint(run_dir: Path) -> None:
+    """Remove the checkpoint of a training once all that is made of its model is written: a job
+    that is killed before that, as while the model is scored, does not train again from step 0."""
+    checkpoint.remove(Path(run_dir) / CHECKPOINT)
 
 
 @dataclass(eq=False)
@@ -138,7 +145,7 @@ class Training:
         self.step = self.epoch = self.batch = 0
         self.part = self.settings.batch_size
         self.title = "/".join(self.run_dir.parts[-2:])
-        self.saved_at = self.run_dir / ".checkpoint"
+        self.saved_at = self.run_dir / CHECKPOINT
         self.device = next(self.model.parameters()).device
         self.norms = LayerNorms(self.model) if self.settings.norms_every else None
         self.optimizer = build_optimizer(self.model, self.settings)

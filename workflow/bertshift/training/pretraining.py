@@ -37,7 +37,7 @@ from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded, cross_entropy, pad
 from bertshift.training.architectures import config_of
 from bertshift.training.forward import to_device
-from bertshift.training.loop import autocast_dtype, train
+from bertshift.training.loop import autocast_dtype, remove_checkpoint, train
 from bertshift.training.settings import TrainSettings
 
 MASKED = 0.15  # of the words of a sequence
@@ -136,6 +136,7 @@ def pretrain(
     }
     save(model, tokenizer_dir, run_dir)
     write_json(run_dir / "pretraining.json", summary)
+    remove_checkpoint(run_dir)
     return summary
 
 
