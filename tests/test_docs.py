@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import runpy
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -105,6 +106,16 @@ def test_real_figures_and_claims_are_what_the_program_draws_today(tmp_path):
         # What is kept has a palette of 256 colours, so single pixels differ by up to a third.
         other = np.abs(there - here).max(axis=-1) > 0.5
         assert other.mean() < 1e-3, name
+
+
+def test_archives_of_single_tasks_make_one_of_all(tmp_path):
+    twelve, out = REAL / "all-mpnet-base-v2", str(tmp_path / "out.zip")
+    combine = runpy.run_path(str(REAL / "combine.py"))["main"]
+    combine(out, str(twelve / "experiments.yaml"), *map(str, sorted(twelve.glob("*.zip"))))
+    config = redraw.prepare(out, tmp_path, {})
+    models = {path.stem for path in (tmp_path / "results/scores").glob("*.tsv")}
+    assert set(config["figures"]["kovaleva2019"]["figure5"]["models"]) == models
+    assert models == {"mrpc", "rte", "sst2", "mnli"}
 
 
 def test_verdicts_of_the_findings_are_those_of_the_claims():

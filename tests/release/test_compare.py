@@ -72,6 +72,13 @@ def test_every_number_of_both_stands_in_a_table(made):
     assert (out / "ours/index.html").is_file() and not (out / "merchant2020").exists()
 
 
+def test_a_page_alone_has_no_files_beside_it(archives, made, tmp_path):
+    out = tmp_path / "out"
+    assert release.main(["compare", *archives, "--page-alone", "--out", str(out)]) == 0
+    assert {file.name for file in out.iterdir()} == {"claims.tsv", "index.html"}
+    assert (out / "claims.tsv").read_bytes() == (made[0] / "claims.tsv").read_bytes()
+
+
 def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys):
     assert (
         release.main(

@@ -188,9 +188,10 @@ def compare_archives(
     configfile: Path | None,
     only: Sequence[str],
     claims: Sequence[Path],
+    page_alone: bool,
 ) -> None:
-    """Draw two archives again and write their claims and figures into `out`; print where their
-    verdicts differ."""
+    """Draw two archives again and write their claims and figures into `out`, or with `page_alone`
+    their claims and page; print where their verdicts differ."""
     if len(archives) != 2:
         raise UserError(
             f'two archives are compared, and {len(archives)} named; write ARCHIVES="a.zip b.zip".'
@@ -213,11 +214,10 @@ def compare_archives(
             runs.append(compare.Run(name, folder, config, drawn))
             lines += [f"{name}: {note}" for note in notes if not note.endswith(redraw.DRAWN)]
         page = Path(temporary) / "page"
-        sentences = compare.write(runs, page, papers)
-        for run in runs:
-            redraw.lay_out(run.folder, page / run.name)
+        sentences = compare.write(runs, page, papers, page_alone)
         shutil.copytree(page, out, dirs_exist_ok=True)
-    last = f"{out} has claims.tsv, the numbers of each figure, and index.html to explore both."
+    files = "claims.tsv" if page_alone else "claims.tsv, the numbers of each figure,"
+    last = f"{out} has {files} and index.html to explore both."
     print(*sentences, *lines, last, sep="\n")
 
 
@@ -253,6 +253,7 @@ def main(arguments: Sequence[str]) -> int:
         command.add_argument("--out", type=Path, metavar="FOLDER")
         command.add_argument("--only", action="append", default=[], metavar="PAPER[/FIGURE]")
         command.add_argument("--claims", action="append", default=[], type=Path, metavar="FILE")
+    compare_parser.add_argument("--page-alone", action="store_true")
     redraw_parser.add_argument("--without", action="append", default=[], metavar="PATTERN")
     for command in (write, verify_parser, redraw_parser, compare_parser):
         command.add_argument("--configfile", type=Path)

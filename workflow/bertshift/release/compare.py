@@ -14,7 +14,7 @@ from bertshift.page import compared
 from bertshift.page.data import list_values
 from bertshift.page.render import render
 from bertshift.release.judged import PROGRAMS, Papers
-from bertshift.release.redraw import CLAIMS
+from bertshift.release.redraw import CLAIMS, lay_out
 from bertshift.requests.figures import figure_files, models_of
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
@@ -112,9 +112,15 @@ def _write_number(row: Mapping, archive: str) -> str:
     return f"{value:.3g}{interval}"
 
 
-def write(runs: Sequence[Run], out: Path, papers: Papers = PROGRAMS) -> list[str]:
+def write(
+    runs: Sequence[Run], out: Path, papers: Papers = PROGRAMS, page_alone: bool = False
+) -> list[str]:
     """Write claims, the numbers of each figure that both have, and the page below `out`; return
-    sentences about them. UserError where they share no figure."""
+    sentences about them. UserError where they share no figure.
+
+    page_alone: leave the numbers out, and what each archive alone shows; the page has no link to
+    them.
+    """
     first, second = runs
     shared = [name for name in first.figures if name in second.figures]
     if not shared:
@@ -130,11 +136,15 @@ def write(runs: Sequence[Run], out: Path, papers: Papers = PROGRAMS) -> list[str
     figures = []
     for name in shared:
         numbers = {run.name: read_tsv(run.file(name, "tsv")) for run in runs}
-        stacked = [table.assign(archive=archive) for archive, table in numbers.items()]
-        write_tsv(out / f"{name}.tsv", pd.concat(stacked, ignore_index=True))
         figures.append(_describe_figure(name, runs, numbers, published))
+        if not page_alone:
+            stacked = [table.assign(archive=archive) for archive, table in numbers.items()]
+            write_tsv(out / f"{name}.tsv", pd.concat(stacked, ignore_index=True))
+    if not page_alone:
+        for run in runs:
+            lay_out(run.folder, out / run.name)
     archives = list(map(_describe_run, runs))
-    page = compared.page(archives, figures, _list_claims(rows, tables), published)
+    page = compared.page(archives, figures, _list_claims(rows, tables), published, page_alone)
     write_text(out / "index.html", render(page))
     lines = list(sentences(rows, [run.name for run in runs]))
     for run in runs:

@@ -1,6 +1,6 @@
 // One page of hash routes: #/ (all figures), #/figure/<paper>/<item>, #/models, #/head, #/claims.
 // All text enters as text nodes; what is chosen stands in the address, so that a view can be linked.
-const data = JSON.parse(document.getElementById("data").textContent);
+const data = JSON.parse(new TextDecoder().decode(await unpacked(document.getElementById("data").textContent)));
 const main = document.getElementById("main");
 const VERDICTS = {
   holds: ["✓", "hold", "holds"], fails: ["✗", "fail", "fails"], undecided: ["?", "undecided", "undecided"],
@@ -16,7 +16,14 @@ const demo = data.scales.includes("demo");
 // Two models that no figure shows: then the page is theirs.
 const alone = !data.figures.length && Object.keys(data.pairs).length === 1;
 // Files stand beside the page, but not where it is shown inside another, as in Snakemake's report.
-const beside = ["file:", "http:", "https:"].includes(location.protocol);
+const beside = !data.compared?.alone && ["file:", "http:", "https:"].includes(location.protocol);
+
+// Bytes of a text: packed by zlib, in base64.
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), one => one.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
 
 // ---- Elements
 
@@ -812,13 +819,7 @@ function scoresTable(scores) {
 
 const headLink = (model, layer, head, input = 0) => `#/head?m=${encodeURIComponent(model)}&l=${layer}&h=${head}&i=${input}`;
 
-// [layer][head][query][key] of bytes, 255 is 1; packed by zlib, in base64.
-async function unpacked(text) {
-  const bytes = Uint8Array.from(atob(text), one => one.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
+// bytes: [layer][head][query][key], 255 is 1.
 function attention(bytes, input, layer, head) { // [query][key]
   const n = input.tokens.length, start = ((layer - 1) * input.heads + head - 1) * n * n;
   return Array.from({ length: n }, (_, query) => bytes.subarray(start + query * n, start + (query + 1) * n));
