@@ -1,5 +1,9 @@
 """Archives of runs: of figures of MNLI alone, with the real run's tables."""
 
+import base64
+import json
+import re
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +23,11 @@ def written(folder: Path, tables: Mapping[str, pd.DataFrame]) -> dict[str, Path]
     return {
         file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()
     }
+
+
+def data_of_page(html: str) -> dict:
+    [packed] = re.findall(r'<script type="text/plain" id="data">(.*?)</script>', html)
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 def tables_of(*names, make=real) -> dict[str, pd.DataFrame]:

@@ -1,20 +1,14 @@
-import base64
 import json
 import re
-import zlib
 
 import numpy as np
 import pytest
+from made_archives import data_of_page
 
 from bertshift.page import charts, data, pairs
 from bertshift.page.render import render
 
 VALUE, LOW, HIGH, REPLICATES, RUN = 4, 5, 6, 7, 8
-
-
-def embedded(html):
-    [packed] = re.findall(r'<script type="text/plain" id="data">(.*?)</script>', html)
-    return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 def test_the_page_is_one_file_and_the_same_bytes(made_page, page_data):
@@ -23,14 +17,14 @@ def test_the_page_is_one_file_and_the_same_bytes(made_page, page_data):
     outside = re.findall(
         r"<(?:link|iframe|script[^>]* src)|@import|url\((?!data:)", html.partition("<body>")[0]
     )
-    assert not outside and embedded(html) == json.loads(json.dumps(page_data))
+    assert not outside and data_of_page(html) == json.loads(json.dumps(page_data))
 
 
 def test_text_from_tables_cannot_become_markup(made_page):
     bad = "</script><img src=x onerror=alert(1)> & \"'\u2028"
     html = made_page.html(caption=bad, reason=bad, statement=bad, published_value=bad)
     assert "<img src=x" not in html and "\u2028" not in html
-    assert {one["statement"] for one in embedded(html)["claims"]} == {bad}
+    assert {one["statement"] for one in data_of_page(html)["claims"]} == {bad}
 
 
 def test_claims_that_are_not_testable_come_last(page_data):

@@ -1,7 +1,5 @@
-import re
-
 import pytest
-from made_archives import tables_of, write, written
+from made_archives import data_of_page, tables_of, write, written
 from made_papers import configuration
 
 from bertshift.errors import UserError
@@ -43,8 +41,8 @@ def test_a_figure_that_the_run_did_not_know_is_drawn_if_its_tables_are_there(tmp
     left = {file.name for file in (tmp_path / "out/merchant2020").iterdir()}
     assert left == {"figure2.png", "figure2.tsv", "figure2.txt", "figure5.png", "figure5.txt"}
     assert set(read_tsv(tmp_path / "out/claims.tsv")["figure"]) == {"figure2", "figure5"}
-    page = (tmp_path / "out/index.html").read_text()
-    assert re.findall(r'"absent": ?(\[.*?\])', page) == ['["pdf"]', '["pdf","tsv"]']
+    page = data_of_page((tmp_path / "out/index.html").read_text())
+    assert [figure["absent"] for figure in page["figures"]] == [["pdf"], ["pdf", "tsv"]]
 
 
 def older(everywhere):
