@@ -6,6 +6,7 @@ import zlib
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def render(data: Mapping) -> str:
         "style": assets[".css"],
         "data": pack(data),
         # A module, as the library's own names must not become the page's.
-        "charts": vl_convert.javascript_bundle().replace("</script", r"<\/script"),
+        "charts": chart_library(),
         "script": assets[".js"],
     }
     page = assets[".html"]
@@ -32,6 +33,12 @@ def render(data: Mapping) -> str:
         before, after = page.split(f"<!-- {name} -->")
         page = before + text + after
     return page
+
+
+@cache
+def chart_library() -> str:
+    """Return the chart library's JavaScript, which takes seconds to bundle."""
+    return vl_convert.javascript_bundle().replace("</script", r"<\/script")
 
 
 def pack(data: Mapping) -> str:
