@@ -5,7 +5,6 @@ PYTHONPATH=workflow python docs/real/combine.py OUT.zip CONFIGFILE ARCHIVE.zip .
 
 import sys
 from functools import reduce
-from zipfile import ZipFile
 
 import yaml
 
@@ -17,8 +16,8 @@ from bertshift.release.contents import RESOLVED
 def main(out: str, configfile: str, *paths: str) -> None:
     files, configs = {}, []
     for path in paths:
-        with ZipFile(path) as opened:
-            files |= {name: opened.read(name) for name in opened.namelist()}
+        with archive.opened(path) as opened:
+            files |= {name: archive.read(opened, name) for name in opened.namelist()}
         configs.append(yaml.safe_load(files[RESOLVED]))
     edited = read_yaml(configfile)
     shown = {key: edited[key] for key in ("figures", "noise", "scored") if key in edited}

@@ -42,7 +42,7 @@ def chart_library() -> str:
 
 
 def pack(data: Mapping) -> str:
-    """Encode data as JSON, by zlib, in base64: a third of the size, and no text of it can end the
-    script that holds it."""
+    """Encode data as JSON, by zlib, in base64: it is shorter, and no text of it can end the script
+    that holds it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return b64encode(zlib.compress(text.encode(), 9)).decode()
