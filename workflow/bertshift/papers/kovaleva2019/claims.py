@@ -16,6 +16,7 @@ from bertshift.verdicts.evidence import (
     of_bert_base,
     rank_correlation,
     ratio,
+    remember,
 )
 
 CLAIMS = Claims("kovaleva2019")
@@ -38,6 +39,12 @@ def _read_points(rows: pd.DataFrame) -> float:
     return float(means[["pearson", "spearman"]].mean())
 
 
+@remember
+def _score_finetuned(evidence: Evidence, task: str) -> float:
+    return _read_points(evidence.scores(task))
+
+
+@remember
 def _score_random_weights(evidence: Evidence, task: str) -> float:
     random = evidence.scores(f"{task}.random")
     sizes = random["train"]
@@ -50,6 +57,7 @@ def _score_random_weights(evidence: Evidence, task: str) -> float:
     return _read_points(random)
 
 
+@remember
 def _score_pretrained(evidence: Evidence, task: str) -> float:
     """Average the scores of random heads on the pretrained model."""
     rows = evidence.every_row("base", metric="frozen", variant="random_head", task=task)
@@ -61,7 +69,7 @@ def _read_scores(evidence: Evidence, task: str) -> Callable[[str], float]:
 
     def score(column: str) -> float:
         if column == "finetuned":
-            return _read_points(evidence.scores(task))
+            return _score_finetuned(evidence, task)
         if column == "random_init":
             return _score_random_weights(evidence, task)
         return _score_pretrained(evidence, task)
@@ -350,14 +358,15 @@ NOTICED = [
 ]
 
 
+def _average_heads(evidence: Evidence, task: str, token: str, variant: str = "received") -> Curve:
+    """Read the attention to a token, mean over heads, by layer."""
+    where = {"metric": "attention_to", "stimuli": task, "token": token, "variant": variant}
+    return evidence.by_layer(task, **where, head=0)
+
+
 def _read_layer_means(evidence: Evidence, task: str) -> Callable[[str], Sequence[float]]:
     """Average the attention to a token by layer, as a function of the token."""
-
-    def means(token: str) -> pd.Series:
-        rows = evidence.attention_to(task, token)
-        return rows[rows["head"] == 0].groupby("layer")["value"].mean()
-
-    return means
+    return lambda token: [*_average_heads(evidence, task, token).values.values()]
 
 
 def _read_layer_means_printed(published: Mapping, task: str) -> Callable[[str], Sequence[float]]:
@@ -374,10 +383,11 @@ def lead_of_sst2(evidence: Evidence, token: str) -> float:
     """Subtract the largest attention of other tasks to a token from that of SST-2, means over
     layers and heads. The paper's reason is that inputs of SST-2 have one separator. The sum of two
     separators, `sep_sum`, removes that reason."""
-    means = {task: _read_layer_means(evidence, task)(token).mean() for task in TASKS}
+    means = {task: np.mean(_read_layer_means(evidence, task)(token)) for task in TASKS}
     return means.pop("sst2") - max(means.values())
 
 
+@remember
 def _read_heads(evidence: Evidence, task: str, token: str, before: bool = False) -> pd.Series:
     """Average the attention to a token by head."""
     rows = evidence.attention_to(task, token, before=before)
@@ -438,14 +448,12 @@ def _read_weights(evidence: Evidence, task: str, needed: str = "sep") -> dict[st
     weights = {}
     for kind in (needed, *KINDS):
         try:
-            rows = evidence.attention_to(task, kind, "from_cls")
+            means = _average_heads(evidence, task, kind, "from_cls")
         except NotTestableError:
             if kind == needed:
                 raise
             continue
-        is_last = rows["layer"] == rows["layer"].max()
-        mean_of_heads = rows.loc[is_last & (rows["head"] == 0), "value"]
-        weights[kind] = float(mean_of_heads.mean())
+        weights[kind] = means[means.layers]
     return weights
 
 
@@ -486,6 +494,7 @@ OTHER_HALF = "other half"
 FRAMES, SHARED = [(1, 2), (7, 6)], [(4, 1), (2, 12)]  # heads that the paper names: (layer, head)
 
 
+@remember
 def _read_disabled_heads(evidence: Evidence, task: str) -> pd.DataFrame:
     rows = evidence.ablations(task)
     return rows[rows["head"] > 0]

@@ -11,7 +11,7 @@ from bertshift.replicates import NOTHING_FROZEN
 from bertshift.rows import labelling, statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import Claims, case
-from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio
+from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio, remember
 
 CLAIMS = Claims("merchant2020")
 claim = CLAIMS.about
@@ -30,6 +30,7 @@ def _first_of_two(holds: Iterable[bool]) -> float:
 # ---- Table 1, and the appendices, as far as the body describes them
 
 
+@remember
 def f1(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
     """Read the F1 of edge probes on a model, in points; `lexical` is the pretrained model's
     embedding output."""
