@@ -1,8 +1,6 @@
 """What holds of every figure, whatever its shape: its numbers are in its table, and its text can
 be read."""
 
-from itertools import combinations
-
 import numpy as np
 from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
@@ -16,18 +14,15 @@ SLACK = 0.5  # pixels
 def clashes(figure):
     """Texts of a figure that overlap another or leave the page, in words."""
     figure.draw_without_rendering()
-    texts = [(text.get_text(), text.get_window_extent()) for text in shown(figure)]
-    page = figure.bbox
-    outside = [
-        f"{words!r} leaves the page"
-        for words, box in texts
-        if min(box.x0, box.y0) < -SLACK or box.x1 > page.x1 + SLACK or box.y1 > page.y1 + SLACK
-    ]
-    return outside + [
-        f"{words!r} lies on {others!r}"
-        for (words, box), (others, other) in combinations(texts, 2)
-        if min(box.x1, other.x1) - max(box.x0, other.x0) > SLACK
-        and min(box.y1, other.y1) - max(box.y0, other.y0) > SLACK
+    texts = shown(figure)
+    words = [text.get_text() for text in texts]
+    boxes = np.array([text.get_window_extent().extents for text in texts])
+    low, high = boxes[:, :2], boxes[:, 2:]
+    leaves = (low < -SLACK).any(axis=1) | (high > figure.bbox.max + SLACK).any(axis=1)
+    shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
+    overlaps = np.triu((shared > SLACK).all(axis=-1), k=1)
+    return [f"{words[one]!r} leaves the page" for one in np.flatnonzero(leaves)] + [
+        f"{words[one]!r} lies on {words[other]!r}" for one, other in np.argwhere(overlaps)
     ]
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -18,7 +19,7 @@ ON_SLURM = ("--profile", "slurm", "--profile", "tests/cluster/profile")
 # One figure; trainings long enough to be interrupted, with a checkpoint each third of a second.
 REDUCED = {
     "bases": {"base": {"pretrain": {"runs": 1}}},
-    "tasks": {"rte": {"epochs": 80}},
+    "tasks": {"rte": {"epochs": 40}},
     "training": {"checkpoint_minutes": 0.005},
     "figures": {"kovaleva2019": {"figure5": {"models": ["rte"]}}},
 }  # fmt: skip
@@ -84,8 +85,8 @@ class Interrupted(Project):
                 command, cwd=self.folder, stdout=printed, stderr=subprocess.STDOUT
             )
 
-    def wait_for(self, path: str) -> None:
-        while not (self.folder / path).exists():
+    def wait_for(self, has_come: Callable) -> None:
+        while not has_come():
             assert self.driver.poll() is None, self.printed.read_text()[-6000:]
             time.sleep(0.05)
 
@@ -93,7 +94,8 @@ class Interrupted(Project):
         """Call snakemake for the run; return when it is being trained and has saved a
         checkpoint."""
         self.start(*arguments)
-        self.wait_for(f"{RUN}/.checkpoint")
+        self.wait_for(self.training)
+        self.wait_for((self.folder / RUN / ".checkpoint").exists)
 
     def wait(self) -> int:
         return self.driver.wait(

@@ -16,16 +16,14 @@ def interrupted(undisturbed, tmp_path):
     project.kill_driver()
 
 
-def test_a_killed_training_goes_on(interrupted, assert_undisturbed):
+def test_a_training_that_is_killed_goes_on_and_so_does_a_driver_that_is(
+    interrupted, assert_undisturbed
+):
     interrupted.train()
     for process in interrupted.training():
         process.kill()
     assert interrupted.wait() == 1
-    interrupted.again()
-    assert_undisturbed(interrupted)
 
-
-def test_jobs_end_with_a_driver_that_is_killed(interrupted, assert_undisturbed):
     interrupted.train()
     orphans = interrupted.training()
     interrupted.kill_driver()

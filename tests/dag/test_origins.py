@@ -118,10 +118,13 @@ def test_after_any_change_and_back_a_table_is_that_of_a_fresh_folder(used, stubb
     demo = TINY
     changes = {
         "the demo": lambda: demo,
-        "another world": lambda: demo | {"world": demo["world"] | {"seed": 2}},
-        "another vocabulary and task": lambda: merge(
+        "another world, vocabulary and task": lambda: merge(
             demo,
-            {"vocabularies": {"demo-uncased": {"size": 500}}, "tasks": {"rte": {"max_train": 10}}},
+            {
+                "world": {"seed": 2},
+                "vocabularies": {"demo-uncased": {"size": 500}},
+                "tasks": {"rte": {"max_train": 10}},
+            },
         ),
         "real data and a real model": lambda: mirrored(places, "mirror1", "bert1"),
         "another mirror and checkpoint": lambda: mirrored(places, "mirror2", "bert2"),

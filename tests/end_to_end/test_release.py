@@ -6,6 +6,7 @@ import subprocess
 import sys
 from zipfile import ZipFile
 
+import pandas as pd
 import pytest
 import yaml
 from conftest import Project
@@ -115,18 +116,20 @@ def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(
     finished, archived, tmp_path
 ):
     tables = archived.with_name(f"{archived.stem}-tables.zip")
-    wanted = ("--without", "*.pdf", "--out", str(tmp_path))
-    status, printed = release(finished.folder, "redraw", str(tables), *wanted)
+    wanted = ("--only", "hao2020", "--only", "kovaleva2019/figure1")
+    out = ("--without", "*.pdf", "--out", str(tmp_path))
+    status, printed = release(finished.folder, "redraw", str(tables), *wanted, *out)
     assert status == 0 and "left out" not in printed, printed
     run = finished.folder / "results"
     there = {
         file.relative_to(run / "figures")
-        for file in run.glob("figures/*/*.*")
+        for pattern in ("hao2020/*.*", "kovaleva2019/figure1.*")
+        for file in run.glob(f"figures/{pattern}")
         if file.suffix != ".pdf"
     }
     assert (
         there == {file.relative_to(tmp_path) for file in tmp_path.glob("*/*.*")}
-        and len(there) > 140
+        and len(there) > 24
     )
     for name in there:
         mine, theirs = tmp_path / name, run / "figures" / name
@@ -134,7 +137,9 @@ def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(
             assert pixels(mine) == pixels(theirs), name
         else:
             assert mine.read_bytes() == theirs.read_bytes(), name
-    assert (tmp_path / "claims.tsv").read_bytes() == (run / "claims.tsv").read_bytes()
+    mine, theirs = read_tsv(tmp_path / "claims.tsv"), read_tsv(run / "claims.tsv")
+    theirs = theirs[theirs["paper"].isin(["hao2020"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(mine, theirs)
     page = data_of_page((tmp_path / "index.html").read_text())
     assert "cosine" in page["pairs"]["mrpc_vs_base"]["measures"] and "mrpc" in page["examples"]
     with ZipFile(tables) as archive:
