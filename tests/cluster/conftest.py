@@ -93,9 +93,10 @@ class Interrupted(Project):
     def train(self, *arguments: str) -> None:
         """Call snakemake for the run; return when it is being trained and has saved a
         checkpoint."""
+        begun = time.time()
         self.start(*arguments)
-        self.wait_for(self.training)
-        self.wait_for((self.folder / RUN / ".checkpoint").exists)
+        checkpoint = self.folder / RUN / ".checkpoint"
+        self.wait_for(lambda: checkpoint.exists() and checkpoint.stat().st_mtime > begun)
 
     def wait(self) -> int:
         return self.driver.wait(

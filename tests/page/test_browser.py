@@ -245,7 +245,7 @@ def beside(made_page, address):
         {"paper": row["paper"], "agree": "opposite", "sides": [row, row | {"verdict": "fails"}]}
         for row in told.to_dict("records")
     ]
-    page = compared.page(archives, [figure], claims, made_page.published)
+    page = compared.page(archives, [figure], claims, made_page.published, has_files=True)
     write_text(made_page.folder / "compared.html", render(page))
     return address.replace("index.html", "compared.html")
 

@@ -105,11 +105,11 @@ def page(
     figures: Sequence[Mapping],
     claims: Sequence[Mapping],
     published: Mapping[str, Mapping],
-    alone: bool = False,
+    has_files: bool,
 ) -> dict:
     """Collect the page's contents: `archives` with `name`, `scales`, `checkpoints`, number of
     `figures`; `figures` as made by `figure`; `claims` with `sides`, a row of each archive or None,
-    and the answer of `agree`; alone: no files lie beside the page."""
+    and the answer of `agree`; has_files: files lie beside the page."""
     papers = dict.fromkeys(entry["paper"] for entry in (*figures, *claims))
     checkpoints = dict.fromkeys(
         chain.from_iterable(archive["checkpoints"] for archive in archives)
@@ -131,7 +131,7 @@ def page(
         },
         "colours": {},
         "compared": {
-            "alone": alone,
+            "has_files": has_files,
             "archives": list(archives),
             "figures": list(figures),
             "claims": list(map(_describe_claim, claims)),

@@ -214,7 +214,9 @@ def compare_archives(
             runs.append(compare.Run(name, folder, config, drawn))
             lines += [f"{name}: {note}" for note in notes if not note.endswith(redraw.DRAWN)]
         page = Path(temporary) / "page"
-        sentences = compare.write(runs, page, papers, page_alone)
+        sentences = compare.write_page(runs, page, papers, has_files=not page_alone)
+        if not page_alone:
+            compare.write_files(runs, page)
         shutil.copytree(page, out, dirs_exist_ok=True)
     files = "claims.tsv" if page_alone else "claims.tsv, the numbers of each figure,"
     last = f"{out} has {files} and index.html to explore both."

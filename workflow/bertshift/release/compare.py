@@ -13,7 +13,7 @@ from bertshift.files import read_tsv, write_text, write_tsv
 from bertshift.page import compared
 from bertshift.page.data import list_values
 from bertshift.page.render import render
-from bertshift.release.judged import PROGRAMS, Papers
+from bertshift.release.judged import Papers
 from bertshift.release.redraw import CLAIMS, lay_out
 from bertshift.requests.figures import figure_files, models_of
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
@@ -112,18 +112,13 @@ def _write_number(row: Mapping, archive: str) -> str:
     return f"{value:.3g}{interval}"
 
 
-def write(
-    runs: Sequence[Run], out: Path, papers: Papers = PROGRAMS, page_alone: bool = False
-) -> list[str]:
-    """Write claims, the numbers of each figure that both have, and the page below `out`; return
-    sentences about them. UserError where they share no figure.
-
-    page_alone: leave the numbers out, and what each archive alone shows; the page has no link to
-    them.
-    """
-    first, second = runs
-    shared = [name for name in first.figures if name in second.figures]
+def write_page(runs: Sequence[Run], out: Path, papers: Papers, has_files: bool) -> list[str]:
+    """Write the table of claims and the page below `out`; return sentences about them. The page
+    has links to what `write_files` writes, if `has_files`. UserError where they share no
+    figure."""
+    shared = _list_shared(runs)
     if not shared:
+        first, second = runs
         raise UserError(
             f"{first.name} and {second.name} share no figure: {', '.join(first.figures)} in the"
             f" one, {', '.join(second.figures)} in the other."
@@ -133,18 +128,9 @@ def write(
     write_tsv(out / "claims.tsv", rows)
     paper_names = {*rows["paper"], *(name.split("/")[0] for name in shared)}
     published = {paper: read_yaml(papers.published(paper)) for paper in paper_names}
-    figures = []
-    for name in shared:
-        numbers = {run.name: read_tsv(run.file(name, "tsv")) for run in runs}
-        figures.append(_describe_figure(name, runs, numbers, published))
-        if not page_alone:
-            stacked = [table.assign(archive=archive) for archive, table in numbers.items()]
-            write_tsv(out / f"{name}.tsv", pd.concat(stacked, ignore_index=True))
-    if not page_alone:
-        for run in runs:
-            lay_out(run.folder, out / run.name)
+    figures = [_describe_figure(name, runs, published) for name in shared]
     archives = list(map(_describe_run, runs))
-    page = compared.page(archives, figures, _list_claims(rows, tables), published, page_alone)
+    page = compared.page(archives, figures, _list_claims(rows, tables), published, has_files)
     write_text(out / "index.html", render(page))
     lines = list(sentences(rows, [run.name for run in runs]))
     for run in runs:
@@ -152,6 +138,27 @@ def write(
         if alone:
             lines.append(f"In {run.name} alone: {', '.join(alone)}.")
     return lines
+
+
+def write_files(runs: Sequence[Run], out: Path) -> None:
+    """Write the numbers of each figure that both archives have below `out`, and all that each
+    archive shows in a folder of its name."""
+    for name in _list_shared(runs):
+        tables = [
+            numbers.assign(archive=run) for run, numbers in _read_numbers(name, runs).items()
+        ]
+        write_tsv(out / f"{name}.tsv", pd.concat(tables, ignore_index=True))
+    for run in runs:
+        lay_out(run.folder, out / run.name)
+
+
+def _list_shared(runs: Sequence[Run]) -> list[str]:
+    first, second = runs
+    return [name for name in first.figures if name in second.figures]
+
+
+def _read_numbers(figure: str, runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
+    return {run.name: read_tsv(run.file(figure, "tsv")) for run in runs}
 
 
 def _list_claims(rows: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[dict]:
@@ -171,7 +178,8 @@ def _list_claims(rows: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[dic
     ]
 
 
-def _describe_figure(name: str, runs: Sequence[Run], numbers: Mapping, published: Mapping) -> dict:
+def _describe_figure(name: str, runs: Sequence[Run], published: Mapping) -> dict:
+    numbers = _read_numbers(name, runs)
     captions = [run.file(name, "txt").read_text(encoding="utf-8") for run in runs]
     pictures = [run.file(name, "png") for run in runs]
     models = dict.fromkeys(model for run in runs for model in models_of(run.config, name))

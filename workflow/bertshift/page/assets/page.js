@@ -16,7 +16,7 @@ const demo = data.scales.includes("demo");
 // Two models that no figure shows: then the page is theirs.
 const alone = !data.figures.length && Object.keys(data.pairs).length === 1;
 // Files stand beside the page, but not where it is shown inside another, as in Snakemake's report.
-const beside = !data.compared?.alone && ["file:", "http:", "https:"].includes(location.protocol);
+const beside = data.compared?.has_files !== false && ["file:", "http:", "https:"].includes(location.protocol);
 
 // Bytes of a text: packed by zlib, in base64.
 async function unpacked(text) {
