@@ -139,7 +139,7 @@ def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(
             assert mine.read_bytes() == theirs.read_bytes(), name
     mine, theirs = read_tsv(tmp_path / "claims.tsv"), read_tsv(run / "claims.tsv")
     theirs = theirs[theirs["paper"].isin(["hao2020"])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(mine, theirs)
+    pd.testing.assert_frame_equal(mine, theirs, check_dtype=False)  # a column may be empty in one
     page = data_of_page((tmp_path / "index.html").read_text())
     assert "cosine" in page["pairs"]["mrpc_vs_base"]["measures"] and "mrpc" in page["examples"]
     with ZipFile(tables) as archive:
