@@ -52,6 +52,15 @@ def test_noise_that_changes_more_than_the_model_is_not_cut_off(draw):
     assert all(axes.get_ylim()[1] > 0.68 for axes in figure.axes)
 
 
+def test_noise_that_matches_the_model_on_other_inputs_alone_is_left_out(draw):
+    tables = real("merchant2020/figure2")
+    for path, table in tables.items():
+        if ".noise" in path:
+            table.loc[table["stimuli"] == "wiki", "value"] = 1.0
+    _, table, _ = draw("merchant2020/figure2", tables)
+    assert {*table["series"].map(null_of)} == {"", "noise"}
+
+
 def test_failed_runs_are_told_of_models_alone(draw):
     tables = real("hao2020/figure1")
     for table in tables.values():

@@ -8,6 +8,7 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.models.source import BERT
 from bertshift.rows import labelling, statistics
+from bertshift.rows.nulls import MATCHED, null_of
 from bertshift.rows.provenance import ORIGIN, distinct
 
 VALUES = [
@@ -82,7 +83,8 @@ def stack(
     """Stack all rows of one metric, these variants and these stimuli (none given: the first that
     each table lists).
 
-    They keep the order of `tables`. Raises UserError where a table has none.
+    They keep the order of `tables`. Raises UserError where a table has none, unless it is of
+    matched noise: noise of some size may match the model on other stimuli alone.
     """
     variants, stimuli = list(variants), list(stimuli)
     parts = []
@@ -96,6 +98,8 @@ def stack(
         rows = table[(table["metric"] == metric) & table["variant"].isin(variants)]
         rows = rows.assign(table=path)
         rows = rows[rows["stimuli"].isin(stimuli or rows["stimuli"].head(1))]
+        if rows.empty and null_of(table["model"].iloc[0]) == MATCHED:
+            continue
         if rows.empty:
             inputs = f", inputs {' or '.join(stimuli)}" if stimuli else ""
             raise UserError(
