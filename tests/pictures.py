@@ -16,7 +16,7 @@ def clashes(figure):
     figure.draw_without_rendering()
     texts = shown(figure)
     words = [text.get_text() for text in texts]
-    boxes = np.array([text.get_window_extent().extents for text in texts])
+    boxes = np.reshape([text.get_window_extent().extents for text in texts], (-1, 4))
     low, high = boxes[:, :2], boxes[:, 2:]
     leaves = (low < -SLACK).any(axis=1) | (high > figure.bbox.max + SLACK).any(axis=1)
     shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -85,18 +84,15 @@ class Interrupted(Project):
                 command, cwd=self.folder, stdout=printed, stderr=subprocess.STDOUT
             )
 
-    def wait_for(self, has_come: Callable) -> None:
-        while not has_come():
-            assert self.driver.poll() is None, self.printed.read_text()[-6000:]
-            time.sleep(0.05)
-
     def train(self, *arguments: str) -> None:
         """Call snakemake for the run; return when it is being trained and has saved a
         checkpoint."""
         begun = time.time()
         self.start(*arguments)
         checkpoint = self.folder / RUN / ".checkpoint"
-        self.wait_for(lambda: checkpoint.exists() and checkpoint.stat().st_mtime > begun)
+        while not (checkpoint.exists() and checkpoint.stat().st_mtime > begun):
+            assert self.driver.poll() is None, self.printed.read_text()[-6000:]
+            time.sleep(0.05)
 
     def wait(self) -> int:
         return self.driver.wait(

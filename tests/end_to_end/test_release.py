@@ -6,7 +6,6 @@ import subprocess
 import sys
 from zipfile import ZipFile
 
-import pandas as pd
 import pytest
 import yaml
 from conftest import Project
@@ -116,20 +115,18 @@ def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(
     finished, archived, tmp_path
 ):
     tables = archived.with_name(f"{archived.stem}-tables.zip")
-    wanted = ("--only", "hao2020", "--only", "kovaleva2019/figure1")
-    out = ("--without", "*.pdf", "--out", str(tmp_path))
-    status, printed = release(finished.folder, "redraw", str(tables), *wanted, *out)
+    wanted = ("--only", "kovaleva2019", "--without", "*.pdf", "--out", str(tmp_path))
+    status, printed = release(finished.folder, "redraw", str(tables), *wanted)
     assert status == 0 and "left out" not in printed, printed
     run = finished.folder / "results"
     there = {
         file.relative_to(run / "figures")
-        for pattern in ("hao2020/*.*", "kovaleva2019/figure1.*")
-        for file in run.glob(f"figures/{pattern}")
+        for file in run.glob("figures/kovaleva2019/*.*")
         if file.suffix != ".pdf"
     }
     assert (
         there == {file.relative_to(tmp_path) for file in tmp_path.glob("*/*.*")}
-        and len(there) > 24
+        and len(there) > 30
     )
     for name in there:
         mine, theirs = tmp_path / name, run / "figures" / name
@@ -137,9 +134,7 @@ def test_the_tables_alone_are_drawn_again_to_the_same_figures_and_claims(
             assert pixels(mine) == pixels(theirs), name
         else:
             assert mine.read_bytes() == theirs.read_bytes(), name
-    mine, theirs = read_tsv(tmp_path / "claims.tsv"), read_tsv(run / "claims.tsv")
-    theirs = theirs[theirs["paper"].isin(["hao2020"])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(mine, theirs, check_dtype=False)  # a column may be empty in one
+    assert (tmp_path / "claims.tsv").read_bytes() == (run / "claims/kovaleva2019.tsv").read_bytes()
     page = data_of_page((tmp_path / "index.html").read_text())
     assert "cosine" in page["pairs"]["mrpc_vs_base"]["measures"] and "mrpc" in page["examples"]
     with ZipFile(tables) as archive:

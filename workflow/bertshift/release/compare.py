@@ -48,6 +48,9 @@ class Run:
     def file(self, figure: str, kind: str) -> Path:
         return self.folder / figure_files([figure], kind)[0]
 
+    def numbers(self, figure: str) -> pd.DataFrame:
+        return read_tsv(self.file(figure, "tsv"))
+
 
 def names(paths: Sequence[str]) -> list[str]:
     """Name the archives: by their files without ending, numbered where these are the same."""
@@ -144,9 +147,7 @@ def write_files(runs: Sequence[Run], out: Path) -> None:
     """Write the numbers of each figure that both archives have below `out`, and all that each
     archive shows in a folder of its name."""
     for name in _list_shared(runs):
-        tables = [
-            numbers.assign(archive=run) for run, numbers in _read_numbers(name, runs).items()
-        ]
+        tables = [run.numbers(name).assign(archive=run.name) for run in runs]
         write_tsv(out / f"{name}.tsv", pd.concat(tables, ignore_index=True))
     for run in runs:
         lay_out(run.folder, out / run.name)
@@ -155,10 +156,6 @@ def write_files(runs: Sequence[Run], out: Path) -> None:
 def _list_shared(runs: Sequence[Run]) -> list[str]:
     first, second = runs
     return [name for name in first.figures if name in second.figures]
-
-
-def _read_numbers(figure: str, runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
-    return {run.name: read_tsv(run.file(figure, "tsv")) for run in runs}
 
 
 def _list_claims(rows: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[dict]:
@@ -179,7 +176,7 @@ def _list_claims(rows: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[dic
 
 
 def _describe_figure(name: str, runs: Sequence[Run], published: Mapping) -> dict:
-    numbers = _read_numbers(name, runs)
+    numbers = {run.name: run.numbers(name) for run in runs}
     captions = [run.file(name, "txt").read_text(encoding="utf-8") for run in runs]
     pictures = [run.file(name, "png") for run in runs]
     models = dict.fromkeys(model for run in runs for model in models_of(run.config, name))
@@ -189,7 +186,7 @@ def _describe_figure(name: str, runs: Sequence[Run], published: Mapping) -> dict
 
 
 def _describe_run(run: Run) -> dict:
-    tables = [read_tsv(run.file(name, "tsv")) for name in run.figures]
+    tables = list(map(run.numbers, run.figures))
     rows = pd.concat(
         [table.loc[table["source"] == "ours", ["scale", "checkpoint"]] for table in tables]
     )
