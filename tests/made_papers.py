@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from bertshift.config import load_config, read_yaml
+from bertshift.files import read_tsv
 from bertshift.naming import is_of_noise
 from bertshift.papers import catalogue
 from bertshift.release import redraw
 from bertshift.release.versions import completed
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, read_with_blocks
 
 ROOT = Path(__file__).parents[1]
 REAL = [str(ROOT / "docs/real" / name) for name in ("tables.zip", "noise.zip")]
@@ -22,12 +22,6 @@ HEADS = {
     "figure8": "figure7",
     "figure10": "figure9",
 }  # not in the archive: drawn of another task
-READ = [
-    "received",
-    "from_cls",
-    "received_norm_share",
-]  # of attention_to, which figures and claims read
-BLOCKS = JACKKNIFE_COLUMNS[:4]  # a claim is decided once more without each
 
 
 @cache
@@ -38,7 +32,7 @@ def shipped(scale="demo"):
 
 @cache
 def _run():
-    """(configuration, {path: table}) of the real run, with 4 of its 20 blocks of inputs."""
+    """(configuration, {path: table}) of the real run, without its blocks of inputs."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         config = redraw.prepare(REAL[0], folder, {}, more=REAL[1:])
@@ -46,22 +40,7 @@ def _run():
         college |= {item: college[other] for item, other in HEADS.items()}
         paths = {path for name in catalogue.FIGURES for path in catalogue.needs(name, config)}
         files = [path for path in sorted(paths) if (folder / path).is_file()]
-        return config, {
-            path: _trimmed(path, completed(path, read_with_blocks(folder / path))[0])
-            for path in files
-        }
-
-
-def _trimmed(path, table):
-    if "/attention_to/" in path:
-        return (
-            table[table["variant"].isin(READ)]
-            .drop(columns=JACKKNIFE_COLUMNS)
-            .reset_index(drop=True)
-        )
-    if "/maps/" in path:  # of a longer input, names of tokens lie on each other
-        return table[table["length"] < 100].reset_index(drop=True)
-    return table.drop(columns=[name for name in JACKKNIFE_COLUMNS[4:] if name in table])
+        return config, {path: completed(path, read_tsv(folder / path))[0] for path in files}
 
 
 def needs(name, item=""):
@@ -72,13 +51,9 @@ def needs(name, item=""):
     return [path for path in paths if item in path and (path in tables or not is_of_noise(path))]
 
 
-def real(name, item="", blocks=False):
+def real(name, item=""):
     """{path: table} of figure `name` of the real run; whoever asks may change them."""
-    tables = {path: _run()[1][path] for path in needs(name, item)}
-    return {
-        path: table.copy() if blocks else table.drop(columns=BLOCKS, errors="ignore")
-        for path, table in tables.items()
-    }
+    return {path: _run()[1][path].copy() for path in needs(name, item)}
 
 
 def stretched(name, item="", inits=3, checkpoint=None):

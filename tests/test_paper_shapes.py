@@ -1,11 +1,12 @@
-"""Every figure and every claim at the shapes of scale paper, whatever failed."""
+"""Every figure and every claim, whatever failed: at the shapes of scale paper, or of a run of
+one checkpoint."""
 
 import re
 import warnings
 
 import pandas as pd
 import pytest
-from made_papers import stretched
+from made_papers import real, stretched
 from pictures import assert_every_number_is_in_the_table, assert_legible, shown
 
 from bertshift.papers import by_name, catalogue
@@ -77,7 +78,7 @@ def unchanged(table):
 @pytest.mark.parametrize("state", [ONE, MOST])
 @pytest.mark.parametrize("name", catalogue.FIGURES)
 def test_every_figure_is_drawn_and_every_claim_decided(published, name, state):
-    made = stretched(name, inits=2)
+    made = stretched(name, inits=2) if state == ONE else real(name)
     tables = {path: in_state(table, state).reset_index(drop=True) for path, table in made.items()}
     paper = published[name.split("/")[0]]
     with warnings.catch_warnings():

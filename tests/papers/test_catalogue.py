@@ -1,29 +1,14 @@
-"""Every figure, drawn once from the real run: its numbers, its words and its text that can be
-read."""
+"""What a figure needs and says, and what is said where that is not there."""
 
 import re
 
 import pandas as pd
 import pytest
 from made_papers import real, shipped
-from pictures import assert_every_number_is_in_the_table, assert_legible
 
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.papers import catalogue
-
-
-@pytest.mark.parametrize("name", catalogue.FIGURES)
-def test_a_figure_says_what_it_shows_and_of_what(draw, name):
-    figure, table, caption = draw(name, real(name, blocks=True))
-    assert_every_number_is_in_the_table(figure, table)
-    assert_legible(figure)
-    line = " ".join(figure.texts[-1].get_text().split())
-    assert line.startswith("Ours: scale small; ") and len(line) < 200
-    shows, _, made_from = caption.partition("\n\n")
-    assert shows == catalogue.FIGURES[name].shows
-    assert made_from.startswith("Ours: scale small; checkpoint")
-    assert not re.search(r"\bNone\b|\bnan\b|  |\n.", made_from)
 
 
 def test_a_caption_says_where_one_replicate_lies_far_from_the_others():

@@ -86,13 +86,25 @@ def _draw_map(axes: Axes, row) -> None:
     axes.imshow(matrix_of(row), TYPICAL, vmin=0, interpolation="nearest")
     special = [int(position) - 1 for position in str(row.special).split()]
     tokens = row.tokens.split(" ")
-    words = [tokens[position] for position in special]
+    legible = far_apart(special, row.length / 6)
+    words = [tokens[position] if position in legible else "" for position in special]
     axes.set_xticks(special, words, rotation=90)
     axes.set_yticks(special, words)
     axes.tick_params(length=1.5, pad=1)
     axes.tick_params(axis="x", pad=3.5)  # clear of the lowest name at the left
     head = f"{labelling.label_of(row.panel)}, L{row.layer}H{row.head}"
     axes.set_xlabel(f"{head}\np = {row.value:.2f}")
+
+
+def far_apart(positions: list[int], room: float) -> list[int]:
+    """Leave out positions between the first and the last that are nearer than `room` to one that
+    stays."""
+    first, last = positions[0], positions[-1]
+    kept = [first]
+    for position in positions[1:-1]:
+        if min(position - kept[-1], last - position) >= room:
+            kept.append(position)
+    return [*kept, last]
 
 
 def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
