@@ -31,29 +31,35 @@ def shipped(scale="demo"):
 
 
 @cache
-def _run():
-    """(configuration, {path: table}) of the real run, without its blocks of inputs."""
-    with TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        config = redraw.prepare(REAL[0], folder, {}, more=REAL[1:])
-        college = config["figures"]["college2020"]
-        college |= {item: college[other] for item, other in HEADS.items()}
-        paths = {path for name in catalogue.FIGURES for path in catalogue.needs(name, config)}
-        files = [path for path in sorted(paths) if (folder / path).is_file()]
-        return config, {path: completed(path, read_tsv(folder / path))[0] for path in files}
+def _unpacked():
+    """(configuration, folder) of the real run's tables. The folder goes with the process."""
+    folder = TemporaryDirectory()
+    config = redraw.prepare(REAL[0], Path(folder.name), {}, more=REAL[1:])
+    college = config["figures"]["college2020"]
+    college |= {item: college[other] for item, other in HEADS.items()}
+    return config, folder
+
+
+@cache
+def _table(path):
+    _, folder = _unpacked()
+    return completed(path, read_tsv(Path(folder.name) / path))[0]
 
 
 def needs(name, item=""):
     """The paths of figure `name` of the real run, or of these models of it alone, without noise
     that it lacks."""
-    config, tables = _run()
-    paths = catalogue.needs(name, config)
-    return [path for path in paths if item in path and (path in tables or not is_of_noise(path))]
+    config, folder = _unpacked()
+    return [
+        path
+        for path in catalogue.needs(name, config)
+        if item in path and ((Path(folder.name) / path).is_file() or not is_of_noise(path))
+    ]
 
 
 def real(name, item=""):
     """{path: table} of figure `name` of the real run; whoever asks may change them."""
-    return {path: _run()[1][path].copy() for path in needs(name, item)}
+    return {path: _table(path).copy() for path in needs(name, item)}
 
 
 def stretched(name, item="", inits=3, checkpoint=None):
@@ -107,11 +113,11 @@ def _twice(table, columns, first=1, end=np.inf):
 def configuration(*names):
     """The real run's configuration, with figures `names` alone, each of model MNLI alone, if any
     are named."""
+    config, _ = _unpacked()
     if not names:
-        return _run()[0]
-    figures = {
-        paper: {item: None for item in items} for paper, items in _run()[0]["figures"].items()
-    }
+        return config
+    real_figures = config["figures"]
+    figures = {paper: {item: None for item in items} for paper, items in real_figures.items()}
     for paper, item in (name.split("/") for name in names):
-        figures[paper][item] = _run()[0]["figures"][paper][item] | {"models": ["mnli"]}
-    return _run()[0] | {"figures": figures}
+        figures[paper][item] = real_figures[paper][item] | {"models": ["mnli"]}
+    return config | {"figures": figures}
