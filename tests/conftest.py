@@ -35,8 +35,8 @@ def mirror() -> Path:
 # What takes minutes begins first, so that no worker ends long before another; beside the first,
 # which interrupts jobs at work, one that takes a single core.
 LONGEST = ["cluster", "test_paper_shapes.py", "end_to_end", "real_input", "rehearsal", "dag"]
-# Folders whose files share a finished run.
-SHARING = ["cluster", "end_to_end"]
+# Folders whose files share a finished run, or dry runs.
+SHARING = ["cluster", "end_to_end", "dag"]
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -9,18 +9,6 @@ from conftest import ROOT, counted
 
 from bertshift.papers.catalogue import FIGURES
 
-
-@pytest.fixture(scope="module")
-def project(copy_project):
-    return copy_project()
-
-
-@pytest.fixture(scope="module")
-def planned(project):
-    """What a dry run of all figures prints."""
-    return project.snakemake("figures/all", "--dry-run")
-
-
 # A few figures, so that another one in the shipped configuration changes no number here.
 GLUE = {"models": ["mrpc", "mnli"], "reference": "base"}
 CHAINED, COLA = {"models": ["cola@cased", "rte@cased"]}, {"models": ["cola@cased"]}
@@ -106,15 +94,15 @@ def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_be
     project, planned
 ):
     jobs = project.jobs()
-    assert jobs == counted(planned)
+    assert jobs == counted(planned("demo"))
     assert jobs["figure"] == len(FIGURES)
     assert_data_all_fetches_the_same(project, jobs)
 
 
 # Three pretraining runs of `base` at the paper's scale, as Merchant et al. averaged over.
 @pytest.mark.parametrize(("scale", "checkpoints"), [("small", 5), ("paper", 7)])
-def test_the_same_figures_at_every_scale(project, scale, checkpoints):
-    jobs = project.jobs("figures/all", "--config", f"scale={scale}")
+def test_the_same_figures_at_every_scale(project, planned, scale, checkpoints):
+    jobs = counted(planned(scale))
     assert (
         jobs["gallery"] == 1
         and jobs["checkpoint"] == checkpoints
@@ -203,7 +191,7 @@ def test_a_name_that_does_not_exist_gets_a_sentence(project, target, sentence):
 
 
 def test_gpu_rules_ask_for_one_gpu(planned):
-    blocks = planned.split("\n\n" if "\n\nrule" in planned else "\n[")
+    blocks = planned("demo").split("\n[")
     for rule in ("pretrain", "finetune", "activations"):
         asked = [block for block in blocks if f"rule {rule}:" in block]
         assert asked and all("gpu=1" in block for block in asked)
@@ -213,7 +201,8 @@ def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(planned):
     # Without its data a model would wait for every pretraining.
     order = ("pretrain", "finetune", "activations", "js", "figure", "dataset")
     jobs = [
-        next(block for block in planned.split("\n[") if f"rule {rule}:" in block) for rule in order
+        next(block for block in planned("demo").split("\n[") if f"rule {rule}:" in block)
+        for rule in order
     ]
     priorities = [int(re.search(r"priority: (\d+)", job)[1]) for job in jobs]
     assert priorities == sorted(set(priorities))

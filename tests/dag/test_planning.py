@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 from conftest import ROOT
+from dag.conftest import OPTIONS
 
 from bertshift import planning
 from bertshift.config import read_yaml
@@ -30,32 +31,27 @@ class Planned(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def project(copy_project):
-    return copy_project()
+def estimated(project, planned):
+    """Plan for a scale, by a real dry run."""
 
-
-@pytest.fixture(scope="module")
-def planned(project):
-    """Plan for a command's options, by a real dry run."""
-
-    def of(*options: str) -> Planned:
+    def of(scale: str) -> Planned:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(project.folder)
-            jobs = planning.jobs_of(project.snakemake("figures/all", "--dry-run", *options))
-            config, room = planning.parse_options(options)
+            config, room = planning.parse_options(OPTIONS[scale])
+            jobs = planning.jobs_of(planned(scale))
             return Planned(jobs, Estimate(config, TABLE, "jobs" in room), room)
 
     return of
 
 
 @pytest.fixture(scope="module")
-def demo(planned):
-    return planned()
+def demo(estimated):
+    return estimated("demo")
 
 
 @pytest.fixture(scope="module")
-def paper(planned):
-    return planned("--profile", "slurm", "--config", "scale=paper")
+def paper(estimated):
+    return estimated("paper")
 
 
 def hours(plan: Planned) -> dict[str, float]:
@@ -125,14 +121,14 @@ def test_time_until_the_last_job_ends():
     assert planning.until_end(on_gpu, seconds, {"cores": 8, "GPUs": 1}) == 40
 
 
-def test_the_command(project):
-    (project.folder / "mine.yaml").write_text("scale: small\n")
+def test_the_command(project, tmp_path):
+    (tmp_path / "mine.yaml").write_text("scale: small\n")
     command = [
         sys.executable,
         "-m",
         "bertshift.planning",
         "--configfile",
-        "mine.yaml",
+        str(tmp_path / "mine.yaml"),
         "--cores",
         "3",
     ]
