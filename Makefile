@@ -60,7 +60,7 @@ $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r requirements.txt
+	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-compile -r requirements.txt
 	$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --editable .
 	@touch $@
 

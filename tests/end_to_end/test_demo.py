@@ -87,13 +87,6 @@ def test_replicates_stay_rows(finished):
     pd.testing.assert_series_equal(per_head["mean"], means, check_names=False, rtol=1e-6)
 
 
-def test_frozen_layers_are_their_parents(finished):
-    finished.snakemake("results/rsa/rte.freeze0_vs_base.tsv")
-    rows = read_tsv(finished.folder / "results/rsa/rte.freeze0_vs_base.tsv")
-    frozen = rows["layer"] <= 1
-    assert (rows.loc[frozen, "value"] == 1).all() and (rows.loc[~frozen, "value"] < 1).all()
-
-
 def test_a_sweep_ends_at_the_plain_model(finished):
     freeze, keep = (
         read_tsv(finished.folder / f"results/sweeps/{name}.tsv")
