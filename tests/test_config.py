@@ -252,6 +252,7 @@ def test_a_task_overrides_its_scale_and_a_checkpoint_its_task():
     assert (training("mnli@large")["batch_size"], training("mnli@large")["warmup"]) == (64, 0.1)
     assert training("mnli")["warmup"] == 0.5
     assert training("mnli.bertadam")["optimizer"] == "bertadam"
+    assert training("cola.bertadam@cased")["warmup"] == 0.1 != training("cola@cased")["warmup"]
     config["training"]["lora"] = {"learning_rate": 1e-3, "alpha": 32, "dropout": 0.1}
     for name in ("mnli.lora8", "mnli.lora8.bertadam", "mnli.lora8@large"):
         assert training(name)["learning_rate"] == pytest.approx(2e-3)

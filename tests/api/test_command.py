@@ -76,6 +76,19 @@ def test_columns_of_a_file(tmp_path, name, content):
     ]
 
 
+def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\none, and more,two\nthree,four\n")
+    with pytest.raises(UserError, match="is no table"):
+        table_in(tmp_path / "t.csv")
+
+
+def test_pairs_in_a_language_without_spaces(tmp_path):
+    (tmp_path / "texts.txt").write_text(
+        "我喜欢这部电影\t这部电影很好\n他今天没有来\t他今天来了\n", "utf-8"
+    )
+    assert texts_in(tmp_path / "texts.txt")[1] == ("他今天没有来", "他今天来了")
+
+
 def test_a_column_that_the_file_lacks(asked, tmp_path, capsys):
     (tmp_path / "texts.txt").write_text("text\tlabel\na b\t0\n")
     assert main([*asked, "--columns", "sentence"]) == 1

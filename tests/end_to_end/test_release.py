@@ -59,6 +59,10 @@ def test_an_archive_has_all_of_a_run_but_models_activations_and_data(finished, a
         "results/figures/index.html",
     } <= names
     assert "mine/config/experiments.yaml" in names and "config/.env" not in names
+    with ZipFile(archived) as archive:
+        said = archive.read("README.md").decode()
+    command = "snakemake figures/all --configfile mine/config/experiments.yaml"
+    assert command in said
     assert configuration["tasks"]["dep"]["epochs"] == 1 and configuration["scale"] == "demo"
     endings = {name.rpartition(".")[2] for name in names if name.startswith("results/")}
     assert endings == {"png", "pdf", "tsv", "txt", "npy", "html"}

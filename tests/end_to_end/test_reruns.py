@@ -145,6 +145,15 @@ def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(
     assert METRICS.keys() & jobs == {metric} and drawn in jobs and kept not in jobs
 
 
+def test_what_a_paper_says_of_a_drawing_draws_that_figure_again(project):
+    path = project.folder / "workflow/bertshift/papers/merchant2020/__init__.py"
+    before, after = '{"variant": "top"}', '{"variant": "mix"}'
+    assert path.read_text().count(before) == 1
+    path.write_text(path.read_text().replace(before, after))
+    drawn = [job for job in project.reruns("figures/all") if job.startswith("figure ")]
+    assert drawn == ["figure paper=merchant2020, item=appendix_a"]
+
+
 def test_the_window_of_activations_reruns_all_that_read_them(project):
     config = project.config
     config["samples"]["max_length"] = 100

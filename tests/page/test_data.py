@@ -118,16 +118,19 @@ def test_runs_that_failed_are_left_out_of_measures_and_maps(made_page):
 
 def test_costs_are_those_of_the_records(tmp_path):
     for record, seconds in {"figures/a/b": 3600, "rsa/mnli_vs_base": 1800, "finetune/mnli_init1_seed1": 7200,
-                            "finetune/mnli.lora8_init1_seed1": 99}.items():  # fmt: skip
+                            "finetune/mnli.lora8_init1_seed1": 99, "sweeps/mnli.keep_init1_seed1": 900,
+                            "sweeps/mnli.keep": 900}.items():  # fmt: skip
         (tmp_path / record).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{record}.cost.tsv").write_text(f"s\th:m:s\n{seconds}\t-\n")
     entry = {
         "name": "a/b",
         "models": ["mnli"],
-        "tables": ["results/rsa/mnli_vs_base.tsv", "results/rsa/no.tsv"],
+        "tables": [
+            f"results/{name}.tsv" for name in ("rsa/mnli_vs_base", "rsa/no", "sweeps/mnli.keep")
+        ],
     }
     assert data.costs(entry, tmp_path) == [
         ["fine-tuning of its models", 1, 2.0],
-        ["its tables", 1, 0.5],
+        ["its tables", 3, 1.0],
         ["the drawing", 1, 1.0],
     ]

@@ -16,6 +16,7 @@ from bertshift.measures import OF_DUMPS
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
 from bertshift.probes.settings import ProbeSettings
+from bertshift.replicates import runs_of
 from bertshift.requests import (
     ablation,
     activations,
@@ -43,6 +44,21 @@ def configured(**changes):
 @pytest.fixture(scope="module")
 def config():
     return configured(noise={"draws": 3})
+
+
+def test_a_chain_has_the_seeds_of_all_its_tasks():
+    more = configured(tasks={"rte": {"seeds": 5}})
+    runs = runs_of(parse_model("wnli+rte@cased", more), more)
+    assert max(one.seed for one in runs) == 2
+    assert max(one.seed for one in runs_of(parse_model("rte@cased", more), more)) == 5
+
+
+def test_a_second_stage_on_the_same_task_draws_another_head(config):
+    once, twice, other = (
+        finetuning.finetune_seed(parse_model(name, config), 1, 1)
+        for name in ("rte", "rte+rte", "wnli+rte")
+    )
+    assert once == other != twice
 
 
 def run(name, init, seed):

@@ -20,7 +20,7 @@ def digest(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(codegraph, "LIBRARY", tmp_path)
     monkeypatch.setattr(codegraph, "PACKAGES", ["pkg"])
-    monkeypatch.setattr(codegraph, "CACHE", tmp_path / "code.json")
+    monkeypatch.setattr(codegraph, "CACHE", "code.json")
     for memory in ("_cached", "_used", "_modules"):
         monkeypatch.setattr(codegraph, memory, {})
 
@@ -65,10 +65,11 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_a_damaged_memory_counts_as_none(digest, text):
+def test_a_damaged_memory_counts_as_none(digest, tmp_path, text):
     before = digest({})
-    codegraph.CACHE.write_bytes(text.replace("%s", codegraph.VERSION).encode("latin-1"))
-    codegraph.recall()
+    memory = tmp_path / "code.json"
+    memory.write_bytes(text.replace("%s", codegraph.VERSION).encode("latin-1"))
+    codegraph.recall(tmp_path)
     assert codegraph._cached == {} and digest({}) == before
 
 

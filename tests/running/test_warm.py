@@ -1,10 +1,13 @@
 """Jobs as forks of a process that has imported the library."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -95,6 +98,43 @@ def test_without_a_server_a_script_runs_by_itself(tmp_path, variable):
     environment = os.environ | {warm.VARIABLE: variable.replace("%s", sys.executable)}
     process = started(tmp_path, "import sys; print('torch' in sys.modules)", env=environment)
     assert process.communicate(timeout=60)[0] == "False\n" and process.returncode == 0
+
+
+def status_of(function):
+    """The exit status of a fork that calls it."""
+    if (fork := os.fork()) == 0:
+        try:
+            os._exit(function())
+        finally:
+            os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
+
+
+def test_no_other_user_is_served_or_trusted(server, tmp_path):
+    if os.getuid():
+        pytest.skip("becoming another user takes root")
+    address, _ = json.loads(os.environ[warm.VARIABLE])
+
+    def answered_as_another_user():
+        os.setuid(65534)
+        with socket.socket(socket.AF_UNIX) as connected, suppress(ConnectionError):
+            connected.settimeout(20)
+            connected.connect("\0" + address)
+            request = json.dumps({"script": "/x", "folder": "/", "variables": {}}).encode()
+            socket.send_fds(connected, [len(request).to_bytes(8)], [1, 2])
+            connected.sendall(request)
+            return len(connected.recv(1))
+        return 0
+
+    assert status_of(answered_as_another_user) == 0
+
+    def refused_as_another_user():
+        os.setuid(65534)
+        with socket.socket(socket.AF_UNIX) as connected, pytest.raises(PermissionError):
+            warm._send_script(connected, address)
+        return 0
+
+    assert status_of(refused_as_another_user) == 0
 
 
 DRIVER = """

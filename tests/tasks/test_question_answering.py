@@ -145,5 +145,5 @@ def test_loss_is_the_mean_of_both_ends_with_and_without_padding():
 
 
 def test_room_for_a_passage_is_required():
-    with pytest.raises(UserError, match="max_length 64 .*at least 68"):
+    with pytest.raises(UserError, match="max_length 64 .*at least 69"):
         AnswerSpans("squad", "squad", max_length=64)

@@ -5,6 +5,16 @@ from collections.abc import Mapping
 
 from bertshift.naming import Model
 
+# The defaults of the code of Kovaleva et al. 2019.
+BERTADAM = {
+    "learning_rate": 5e-5,
+    "optimizer": "bertadam",
+    "schedule": "linear",
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "epsilon": None,
+}
+
 
 def task_settings(model: Model, config: Mapping) -> dict:
     """Return the settings of the last fine-tuning of `model`: {"task": the data and the head,
@@ -16,7 +26,8 @@ def task_settings(model: Model, config: Mapping) -> dict:
     scale's. `.plateau` continues until the loss stops falling (`training.plateau`), at a constant
     rate after the warm-up. `.lora8` has a learning rate of its own (`training.lora`) instead of
     the task's, and `lora_alpha` and `lora_dropout`. `.bertadam` trains as the code of Kovaleva et
-    al. 2019 did: the first BERT optimiser, without bias correction, at 5e-5.
+    al. 2019 did: the first BERT optimiser, without bias correction, at 5e-5. That code clipped the
+    gradient of each tensor, and here that of all tensors is clipped together.
     """
     task = config["tasks"][model.task]
     # The schema gives keys of a task no default: a null was written by the user, and asks for all
@@ -25,7 +36,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
     for variant in model.variants:
         merged |= config["training"]["per_variant"].get(variant.kind, {})
     if model.variant("bertadam"):
-        merged |= {"learning_rate": 5e-5, "optimizer": "bertadam", "schedule": "bert_linear"}
+        merged |= BERTADAM
     adapters = {}
     if model.variant("lora"):
         lora = config["training"]["lora"]

@@ -39,7 +39,10 @@ def inits_of(base: Mapping) -> int:
 
 
 def seeds_of(model: Model, config: Mapping) -> int:
-    return config["tasks"][model.task].get("seeds") or config["bases"][model.base]["seeds"]
+    """Count the seeds that each task of the model has: a run starts from the run of the earlier
+    task with the same seed."""
+    of_base = config["bases"][model.base]["seeds"]
+    return min(config["tasks"][task].get("seeds") or of_base for task in model.tasks)
 
 
 # The advice where a pretraining run, or any run, is missing.

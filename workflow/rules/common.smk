@@ -28,8 +28,8 @@ if set("{}") & set(str(ROOT)):
 if (LIBRARY / "scripts").is_dir():
     python_path = [str(LIBRARY), os.environ.get("PYTHONPATH")]
     os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, python_path)))
-codegraph.recall()
-atexit.register(codegraph.keep)  # figures' modules are read when a figure is asked for
+codegraph.recall(Path.cwd())
+atexit.register(codegraph.keep, Path.cwd())  # figures' modules are read when a figure is asked for
 
 
 def as_workflow_error(function):
@@ -189,6 +189,12 @@ def code_for_model(*scripts, module=None, model="{model}"):
 def code_of_figure(wildcards):
     name = f"{wildcards.paper}/{wildcards.item}"
     return code("figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config))
+
+
+def drawing_of_figure(wildcards):
+    """Return what a paper's list says of how its figure is drawn."""
+    figure = catalogue.FIGURES[f"{wildcards.paper}/{wildcards.item}"]
+    return settings.canonical({"function": figure.drawn_by, "arguments": dict(figure.arguments)})
 
 
 def code_of_claims(wildcards):

@@ -43,8 +43,10 @@ rule dataset:
     localrule: True
     conda:
         "../../envs/compute.yaml"
+    resources:
+        hub_cache=config["data"]["cache"],
     params:
-        **settings_of(data.dataset, "name spec source mirror cache"),
+        **settings_of(data.dataset, "name spec source mirror"),
         code=code("dataset"),
     script:
         "../scripts/dataset.py"

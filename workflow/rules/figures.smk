@@ -31,6 +31,7 @@ rule figure:
         runtime=minutes("table"),
     params:
         code=code_of_figure,
+        drawing=drawing_of_figure,
         shows=lambda wildcards: FIGURES[f"{wildcards.paper}/{wildcards.item}"].shows,
     script:
         "../scripts/figure.py"

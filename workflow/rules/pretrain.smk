@@ -71,8 +71,10 @@ rule checkpoint:
     localrule: True
     conda:
         "../../envs/compute.yaml"
+    resources:
+        hub_cache=config["data"]["cache"],
     params:
-        **settings_of(pretraining.checkpoint, "source shape cache contents"),
+        **settings_of(pretraining.checkpoint, "source shape contents"),
         code=code("checkpoint"),
     script:
         "../scripts/checkpoint.py"

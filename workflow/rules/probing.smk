@@ -177,7 +177,7 @@ rule edge_probe_deltas:
         table="results/edge_probes/{model}_vs_{reference}.tsv",
         blocks="results/edge_probes/{model}_vs_{reference}.blocks.npy",
     log:
-        "logs/edge_probe_deltas/{model}_vs_{reference}.log",
+        "logs/edge_probes/{model}_vs_{reference}.log",
     priority: 8
     group:
         "tables"

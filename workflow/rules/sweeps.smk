@@ -11,7 +11,7 @@ rule sweep:
         blocks="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.blocks.npy",
         losses="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.losses.tsv",
     log:
-        "logs/sweep/{model}.{sweep}_init{init}_seed{seed}.log",
+        "logs/sweeps/{model}.{sweep}_init{init}_seed{seed}.log",
     priority: 3
     conda:
         "../../envs/compute.yaml"
@@ -40,7 +40,7 @@ rule sweep_table:
         blocks="results/sweeps/{model}.{sweep}.blocks.npy",
         losses="results/sweeps/{model}.{sweep}.losses.tsv",
     log:
-        "logs/sweep_table/{model}.{sweep}.log",
+        "logs/sweeps/{model}.{sweep}.log",
     priority: 3
     group:
         "tables"

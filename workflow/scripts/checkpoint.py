@@ -9,7 +9,7 @@ with job(snakemake, downloads="hub" in settings_of(snakemake)["source"]) as sett
     directory = Path(snakemake.output[0]).parent
     lowercase = source.get("lowercase")
     if "hub" in source:
-        cache = Path(settings["cache"])
+        cache = Path(snakemake.resources.hub_cache)
         download_checkpoint(source["hub"], source.get("revision"), directory, cache, lowercase)
     else:
         import_checkpoint(Path(source["path"]).expanduser(), directory, lowercase=lowercase)

@@ -8,6 +8,6 @@ with job(snakemake, downloads=settings_of(snakemake)["source"] == "hub") as sett
     name, spec, source = settings["name"], settings["spec"], settings["source"]
     directory = Path(snakemake.output[0]).parent
     if source == "hub":
-        prepare_from_hub(name, spec, directory, Path(settings["cache"]))
+        prepare_from_hub(name, spec, directory, Path(snakemake.resources.hub_cache))
     else:
         prepare_from_mirror(name, spec, Path(settings["mirror"]), directory, source)

@@ -45,10 +45,11 @@ def texts_in(file: Path) -> list[str | tuple[str, ...]]:
 
 
 def _check_no_labels(file: Path, pairs: list[tuple[str, ...]]) -> None:
-    """Raise UserError where one side of all pairs is not text: one word in each line, or the same
-    few words again and again."""
+    """Raise UserError where one side of all pairs is not text: one short word in each line, or the
+    same few words again and again."""
     for side, parts in zip(("first", "second"), zip(*pairs)):
-        has_texts = any(len(part.split()) > 1 for part in parts)
+        # Not every language writes spaces between words.
+        has_texts = any(len(part.split()) > 1 or not part.isascii() for part in parts)
         is_repeated = len(set(parts)) * REPEATED <= len(parts)
         if is_repeated or not has_texts:
             raise UserError(
@@ -67,20 +68,23 @@ def table_in(file: Path) -> pd.DataFrame:
     has_commas = file.suffix == ".csv"
     try:
         next(read_lines(file))
-        return pd.read_csv(
-            file,
-            dtype=str,
-            keep_default_na=False,
-            encoding="utf-8-sig",
-            index_col=False,
-            sep="," if has_commas else "\t",
-            quoting=csv.QUOTE_MINIMAL if has_commas else csv.QUOTE_NONE,
-        )
+        with warnings.catch_warnings():
+            # Of a first row with too many cells pandas drops the last ones.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                file,
+                dtype=str,
+                keep_default_na=False,
+                encoding="utf-8-sig",
+                index_col=False,
+                sep="," if has_commas else "\t",
+                quoting=csv.QUOTE_MINIMAL if has_commas else csv.QUOTE_NONE,
+            )
     except FileNotFoundError:
         raise UserError(
             f"{file} does not exist; write a table with the names of columns in its first line."
         ) from None
-    except ValueError as error:
+    except (ValueError, pd.errors.ParserWarning) as error:
         separator = "commas" if has_commas else "tabs"
         raise UserError(
             f"{file} is no table ({str(error).strip()}); write one with {separator} between"

@@ -59,4 +59,4 @@ def _list_noise_layers(rows: pd.DataFrame) -> list[list]:
 
 def _spell(name: str) -> str:
     """Spell a name so that it can be a part of a path and of a pair's name."""
-    return name.replace("_vs_", "-vs-").replace("/", "-")
+    return name.replace("_vs_", "-vs-").replace("/", "-").replace(".", "-")

@@ -36,6 +36,7 @@ from bertshift.models.initialise import fill
 from bertshift.models.published import (
     ADAPTER,
     ADAPTER_WEIGHTS,
+    BUFFERS,
     INDEX,
     PICKLE,
     PICKLE_INDEX,
@@ -69,8 +70,6 @@ HUB_PATTERNS = [
     ADAPTER,
     *ADAPTER_WEIGHTS,
 ]
-# Masks that some exports hold beside the weights, and that transformers makes itself.
-MASKS = (".attn.bias", ".attention.bias", ".masked_bias")
 # The first TensorFlow conversions call LayerNorm's parameters gamma and beta.
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 # Prefixes that DataParallel and torch.compile write in front of a model's own names.
@@ -225,7 +224,7 @@ def _check_names(
 def _is_in_encoder(name: str, model: PreTrainedModel) -> bool:
     """Return whether an unused tensor looks like a part of the encoder. Heads are outside, and a
     pooler may be left out."""
-    if name.endswith(("_ids", "inv_freq", "masked_bias", "attn.bias")):
+    if name.endswith(BUFFERS):
         return False
     parts = {parameter.split(".")[0] for parameter, _ in model.named_parameters()}
     return name.split(".")[0] in parts - {"pooler"}
@@ -276,7 +275,7 @@ def _cast_to_float32(path: Path, name: str, value: Tensor) -> Tensor:
     """Cast weights to float32. UserError, with the tensor's name, for a quantised weight and for
     one that is not finite."""
     wide = value.float() if value.is_floating_point() else value
-    if name.endswith(MASKS) or value.dtype == torch.bool:
+    if value.dtype == torch.bool:
         return wide
     if value.ndim and (not value.is_floating_point() or value.element_size() == 1):
         kind = str(value.dtype).removeprefix("torch.")
@@ -364,7 +363,7 @@ def import_checkpoint(
     state = {}
     for part in parts_of(weights):
         for name, value in read_weights(part).items():
-            if not name.endswith("_ids"):
+            if not name.endswith(BUFFERS):
                 state[name] = _cast_to_float32(part, name, value)
     state = rename_old(state)
     run_dir.parent.mkdir(parents=True, exist_ok=True)

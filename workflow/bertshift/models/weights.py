@@ -12,6 +12,7 @@ from safetensors import safe_open
 
 from bertshift.errors import UserError
 from bertshift.models.families import FAMILIES, Family
+from bertshift.models.published import BUFFERS
 from bertshift.models.seal import check_seal
 
 # The weights of attention in each layer.
@@ -79,7 +80,7 @@ def norms(folder: Path) -> list[float]:
         for name in model.names:
             group = model.family.group(name)
             layer = "0" if group == "embeddings" else group
-            if layer.isdecimal() and not name.endswith("_ids"):
+            if layer.isdecimal() and not name.endswith(BUFFERS):
                 square = float(np.sum(model.read(name) ** 2))
                 squares[int(layer)] = squares.get(int(layer), 0.0) + square
     return [squares[layer] ** 0.5 for layer in sorted(squares)]

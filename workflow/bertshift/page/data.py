@@ -168,10 +168,14 @@ def costs(entry: Mapping, logs: Path) -> list[list]:
     trainings = []
     for model in entry["models"]:
         trainings += sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))
-    tables = [path.removeprefix("results/").removesuffix(".tsv") for path in entry["tables"]]
+    tables = []
+    for path in entry["tables"]:
+        table = path.removeprefix("results/").removesuffix(".tsv")
+        rows_of_runs = sorted(logs.glob(f"{table}_init*.cost.tsv"))
+        tables += [logs / f"{table}.cost.tsv", *rows_of_runs]
     records = {
         "fine-tuning of its models": trainings,
-        "its tables": [logs / f"{table}.cost.tsv" for table in tables],
+        "its tables": tables,
         "the drawing": [logs / f"figures/{entry['name']}.cost.tsv"],
     }
     rows = []

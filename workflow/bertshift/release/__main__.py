@@ -51,7 +51,7 @@ def release(targets: Sequence[str], configfile: Path | None) -> str:
     if configfile:
         options[1] = contents.name_in_archive(configfile, ROOT)
         config_files.append(configfile)
-    command = " ".join(["snakemake", *options, *targets])
+    command = " ".join(["snakemake", *targets, *options])  # targets behind --configfile are files
     results = contents.results(made_files)
     info = _describe_run(config, command, results)
     configuration = {contents.name_in_archive(file, ROOT): file for file in config_files}

@@ -59,7 +59,6 @@ def dataset(config: Mapping, dataset: str) -> Request:
         "spec": config["datasets"][dataset],
         "source": source,
         "mirror": mirrors[source],
-        "cache": data["cache"] if source == "hub" else None,
     }
     return Request({"files": mirror_files(dataset, config)}, settings)
 

@@ -55,7 +55,9 @@ def settings_of_run(run: Run, config: Mapping) -> dict:
 
 
 def finetune_seed(model: Model, init: int, seed: int) -> int:
-    return seed_from("finetune", model.task, model.base, init, seed)
+    earlier = model.tasks[:-1].count(model.task)
+    again = [earlier] if earlier else []  # the head of a second stage is not the first one's
+    return seed_from("finetune", model.task, model.base, init, seed, *again)
 
 
 def scores(config: Mapping, model: str) -> Request:

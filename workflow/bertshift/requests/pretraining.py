@@ -108,7 +108,6 @@ def checkpoint(config: Mapping, base: str, init: str) -> Request:
         settings={
             "source": source,
             "shape": shape,
-            "cache": config["data"]["cache"],
             "contents": contents(weights),
         },
     )

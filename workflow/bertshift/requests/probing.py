@@ -115,14 +115,15 @@ def edge_tasks(config: Mapping) -> dict[str, str]:
     return {task: EDGES.format(task=task) for task in config["edge_tasks"]}
 
 
-def edge_sidecars(config: Mapping) -> list[str]:
-    """Name the sidecar of each edge task, which is written after the three splits."""
-    return [f"{folder}/edges.json" for folder in edge_tasks(config).values()]
+def edge_files(config: Mapping) -> list[str]:
+    """Name the records of each edge task, by split, and the file that describes them."""
+    names = ["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"]
+    return [f"{folder}/{name}" for folder in edge_tasks(config).values() for name in names]
 
 
 def edge_sentences(config: Mapping) -> Request:
     return Request(
-        {"sidecars": edge_sidecars(config)},
+        {"edges": edge_files(config)},
         {"tasks": edge_tasks(config), "probe": config["probes"]["edge"]},
     )
 
@@ -154,7 +155,7 @@ def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
         probe = config["probes"]["edge"] | probe
     inputs = {**described("sentences", stimuli), "models": files(runs)}
     if stimuli == "edges":
-        inputs["edges"] = edge_sidecars(config)
+        inputs["edges"] = edge_files(config)
     return table_inputs(model, config).plus(
         inputs,
         probe=probe,

@@ -1,6 +1,7 @@
 import ast
 import sys
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +12,8 @@ from bertshift.files import remembered, write_json
 # The folder of the library, and the packages in it whose code digests include.
 LIBRARY = Path(__file__).parents[2]
 PACKAGES = ("bertshift", "demo_world")
-# The modules that an earlier driver read for digests, in the folder where it ran.
-CACHE = Path(".snakemake/code.json")
+# The modules that an earlier driver read for digests, below the folder where it ran.
+CACHE = ".snakemake/code.json"
 # Modules that cannot change a number: those that run jobs, name models and write errors.
 EXCLUDED = ("running", "naming.py", "suggestions.py", "errors.py")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
@@ -53,18 +54,20 @@ def code_of(scripts: Iterable[Path], without: Collection[Path] = ()) -> list[Pat
     return sorted(visited)
 
 
-def recall() -> None:
+def recall(folder: Path) -> None:
     """Read the entries that an earlier call of `keep` wrote: to parse two hundred modules takes
     longer than to plan all jobs."""
-    entries = remembered(CACHE).get(VERSION)
+    entries = remembered(folder / CACHE).get(VERSION)
     if isinstance(entries, dict):
         _cached.update({key: entry for key, entry in entries.items() if _is_entry(entry)})
 
 
-def keep() -> None:
-    """Write the entries that were used for digests, if the file has other ones."""
+def keep(folder: Path) -> None:
+    """Write the entries that were used for digests, if the file has other ones and can be
+    written."""
     if _used.keys() != _cached.keys():
-        write_json(CACHE, {VERSION: _used})
+        with suppress(OSError):
+            write_json(folder / CACHE, {VERSION: _used})
 
 
 def _is_entry(entry) -> bool:

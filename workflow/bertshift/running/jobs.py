@@ -64,9 +64,9 @@ def _advise(error: BaseException | None) -> str | None:
     return None
 
 
-# Params that are not settings: digests of code, a figure's description, the contents of the user's
-# own files.
-NO_SETTINGS = ("code", "training_code", "shows", "own")
+# Params that are not settings: digests of code, what the list of figures says of one, the contents
+# of the user's own files.
+NO_SETTINGS = ("code", "training_code", "drawing", "shows", "own")
 
 
 def _check_gpu(unusable_gpu: str) -> None:

@@ -14,6 +14,7 @@ import secrets
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -87,8 +88,19 @@ def hand_over() -> None:
         os._exit(int(status or "1"))  # empty if a signal ended the fork
 
 
+def _is_of_this_user(connected: socket.socket) -> bool:
+    """Test whether the other end is a process of this user: every user can see an abstract
+    socket, and connect to it."""
+    credentials = struct.Struct("3i")  # process, user, group
+    peer = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    _, user, _ = credentials.unpack(peer)
+    return user == os.getuid()
+
+
 def _send_script(server: socket.socket, address: str) -> None:
     server.connect("\0" + address)
+    if not _is_of_this_user(server):
+        raise PermissionError(f"{address} is another user's")
     variables = {name: value for name, value in os.environ.items() if name != VARIABLE}
     request = {"script": sys.argv[0], "folder": os.getcwd(), "variables": variables}
     message = json.dumps(request).encode()
@@ -119,6 +131,9 @@ def serve(listener: socket.socket, driver: int) -> None:
         if driver in ready:
             break
         client, _ = listener.accept()
+        if not _is_of_this_user(client):
+            client.close()
+            continue
         scripts += 1
         if scripts == ENOUGH:
             import_library()

@@ -58,6 +58,10 @@ class Window:
     best: np.ndarray  # mask of the pieces with more context here than in any other window
 
 
+# RoBERTa and its kin write four special tokens around a question and a passage.
+MOST_SPECIAL = 4
+
+
 class Answer(NamedTuple):
     """The best span's text, and how much higher "no answer" scored."""
 
@@ -159,7 +163,7 @@ class AnswerSpans:
 
     def __post_init__(self):
         scores.check_metrics(self.metrics, METRICS, self.name)
-        shortest = self.max_query_length + 4
+        shortest = self.max_query_length + MOST_SPECIAL + 1
         if self.max_length < shortest:
             raise UserError(
                 f"tasks.{self.name}: max_length {self.max_length} leaves no room for a passage"

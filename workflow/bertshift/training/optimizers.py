@@ -31,20 +31,11 @@ class BertAdam(torch.optim.AdamW):
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """Split the trainable parameters in two: decayed ones, then LayerNorm and biases, which are
-    not decayed."""
-    layer_norms = set()
-    for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
-            layer_norms |= {id(weight) for weight in module.parameters(recurse=False)}
-    decayed, not_decayed = [], []
-    for name, weight in model.named_parameters():
-        if not weight.requires_grad:
-            continue
-        if id(weight) in layer_norms or name.rpartition(".")[2] == "bias":
-            not_decayed.append(weight)
-        else:
-            decayed.append(weight)
+    """Split the trainable parameters in two: matrices, which are decayed, then norms and biases,
+    which are not."""
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    decayed = [weight for weight in trained if weight.dim() > 1]
+    not_decayed = [weight for weight in trained if weight.dim() < 2]
     groups = [
         {"params": decayed, "weight_decay": weight_decay},
         {"params": not_decayed, "weight_decay": 0.0},
