@@ -68,6 +68,15 @@ def headlines(table):
     return table[table["headline"] & (table["metric"] == "ablation")].set_index(["layer", "head"])
 
 
+def test_a_collapsed_regression_has_no_correlation_without_any_block():
+    task, rows, predictions = case("pearson")
+    noise = np.random.default_rng(0).uniform(size=(len(predictions), N))
+    collapsed = dict(zip(predictions, (1 + 1e-7 * noise).astype(np.float32), strict=True))
+    headline = Headline.of(task, rows, list(collapsed.values()))
+    effects = headlines(replicate(task, rows, collapsed, headline))
+    assert (effects[["value", *JACKKNIFE_COLUMNS]] == 0).all(axis=None)
+
+
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc", "pearson", "answers"])
 def test_a_table_has_the_effect_of_each_ablation_its_tests_and_its_blocks(metric):
     task, rows, predictions = case(metric)

@@ -55,6 +55,7 @@ def hidden_of(path, layer, tokens=slice(None)):
 
 
 def test_layers_are_matched_by_relative_depth():
+    assert matched_layers(0, 12) == [(0, 0)]
     assert matched_layers(2, 2) == [(0, 0), (1, 1), (2, 2)]
     assert matched_layers(4, 12)[1:] == [(1, 3), (2, 6), (3, 9), (4, 12)]
     assert matched_layers(12, 4)[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]

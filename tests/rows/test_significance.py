@@ -1,6 +1,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binomtest, false_discovery_control
 
@@ -8,6 +9,7 @@ from bertshift.rows.significance import (
     SCORES,
     benjamini_hochberg,
     mcnemar,
+    of_least_certain,
     paired_bootstrap,
     split_half,
 )
@@ -23,6 +25,13 @@ def test_mcnemar_is_the_binomial_test_of_what_changed(lost, gained):
     p = binomtest(lost, lost + gained).pvalue if lost + gained else 1
     assert mcnemar(before, after) == pytest.approx(p)
     assert mcnemar(before, np.stack([after, before])) == pytest.approx([p, 1])
+
+
+def test_replicates_that_contradict_each_other_are_no_evidence():
+    tests = pd.DataFrame({"task": list("aabb"), "p": [0.01, 0.02, 1e-5, 1e-5], "n": [9, 8, 7, 7],
+                          "delta": [0.1, 0.2, 0.1, -0.1]})  # fmt: skip
+    found = of_least_certain(tests.groupby("task"), "delta")
+    assert found["p"].tolist() == [0.02, 1.0] and found["n"].tolist() == [8, 7]
 
 
 def test_benjamini_hochberg_is_scipys_and_leaves_missing_ones_out():

@@ -43,7 +43,8 @@ def decide_about(paper, rows, number, **bounds):
 
 
 def mean_value(evidence):
-    return evidence.results.table["value"].mean()
+    results = evidence.results.table
+    return np.mean([evidence.rows(name)["value"].mean() for name in results["name"].unique()])
 
 
 def test_the_papers_own_story_holds(table, published):
@@ -260,8 +261,7 @@ def test_inputs_that_move_all_layers_alike_leave_a_difference_of_layers_sure(tab
 
 def test_a_number_over_all_replicates_has_an_interval_if_there_are_three(table, published):
     def spread(evidence):
-        runs = evidence.results.pretraining_runs.values()
-        return float(np.std([run.table["value"].mean() for run in runs]))
+        return float(np.std(evidence.rows("mnli").groupby("init")["value"].mean()))
 
     for inits, verdict in ((2, UNDECIDED), (9, HOLDS)):
         rows = table("mnli", {("wiki", "content"): MNLI}, inits=inits)

@@ -61,6 +61,13 @@ def test_heads_are_named_on_the_papers_checkpoint_alone(verdicts):
     assert row["verdict"] == UNTESTED and "other numbers in local other" in row["reason"]
 
 
+def test_runs_of_other_checkpoints_do_not_agree_with_the_papers(decide):
+    tables = make_tables(make_matrix())
+    tables[PATH].loc[tables[PATH]["init"] > 1, "checkpoint"] = "google/multiberts-seed_0@1234567"
+    row = decide(NAME, tables).loc["K3.1 (L1H2)"]
+    assert (row["verdict"], row["replicates"]) == (UNDECIDED, 1)
+
+
 def test_a_score_that_positions_give_is_no_relation(verdicts):
     rows = verdicts(null=0.185)  # 0.2 and 0.21 against 0.2035
     assert rows.loc[CLAIMS[2:], "verdict"].tolist() == [FAILS, HOLDS]

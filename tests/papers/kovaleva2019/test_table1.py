@@ -46,7 +46,10 @@ def test_the_papers_own_numbers_bear_out_what_it_says(paper, decide):
     assert rows.loc["K1.1", "ours"] == pytest.approx(35.9, abs=0.1)
     assert rows.loc["K1.2 (stsb)", "ours"] == pytest.approx(79.8, abs=0.5)
     assert (rows.filter(like="K1.2", axis=0)["verdict"] == HOLDS).all()
-    assert rows.loc["K1.5 (qnli)", "ours"] > 1  # the only accuracy above the majority class
+    # Random heads on one pretrained model are one replicate, whatever was fine-tuned.
+    constant = rows.filter(like="K1.5", axis=0)
+    assert (constant["verdict"] == UNTESTED).all()
+    assert constant["ours"].idxmax() == "K1.5 (qnli)"
 
 
 def test_fewer_rows_for_random_weights_decide_nothing(paper, decide):

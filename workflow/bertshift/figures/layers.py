@@ -217,6 +217,9 @@ def small_multiples(
         row_noise = noise[noise[row] == name]
         for axes, (panel, panel_rows) in zip(axes_row, panels.items(), strict=True):
             shown = panel_rows[panel_rows[row] == name]
+            if shown.empty:  # a model may have none, as a decoder has no separators
+                axes.set_visible(False)
+                continue
             _draw_variants(axes, shown, row_noise[row_noise["panel"] == panel], variants)
             layer_axis(axes, shown["layer"])
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow

@@ -127,6 +127,8 @@ def check_same_tokens(model: Activations, reference: Activations) -> None:
 def matching_layer(layer: int, model: int, reference: int) -> int:
     """Return the reference's layer at the relative depth of a model's layer, given how many layers
     both have; the same layer where these are equal."""
+    if layer == 0:
+        return 0
     return (2 * layer * reference + model) // (2 * model)
 
 

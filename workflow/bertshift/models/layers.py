@@ -80,8 +80,10 @@ class _MapVisit(Edit):
 
 
 def norms_of(model: PreTrainedModel) -> list[nn.Module]:
-    """List the modules between the last layer and the model's last hidden states."""
-    return [model.get_submodule(name) for name in family_of(model).after if name != "pooler"]
+    """List the modules between the last layer and the model's last hidden states: not the pooler,
+    which reads these, nor its parts."""
+    names = [name for name in family_of(model).after if name.split(".")[0] != "pooler"]
+    return [model.get_submodule(name) for name in names]
 
 
 def first_of(output: Tensor | tuple) -> Tensor:

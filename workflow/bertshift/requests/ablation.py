@@ -14,6 +14,7 @@ from bertshift.requests.runs import (
     runs_and_parents,
     scored_model,
 )
+from bertshift.requests.shapes import check_layers
 
 
 def ablation(config: Mapping, model: str) -> Request:
@@ -35,6 +36,7 @@ def ablation(config: Mapping, model: str) -> Request:
 
 def restored(config: Mapping, model: str) -> Request:
     model, pairs = runs_and_parents(model, config)
+    check_layers(model, config, f"results/restored/{model}.tsv")
     samples = config["samples"]
     inputs = {
         "models": files(in_pairs(pairs)),

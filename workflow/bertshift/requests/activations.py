@@ -9,7 +9,7 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import rows
 from bertshift.requests.runs import files, runs_and_parents
-from bertshift.requests.shapes import layers_of
+from bertshift.requests.shapes import check_layers
 from bertshift.running import codegraph
 
 SCRIPT = codegraph.LIBRARY / "scripts/activations.py"
@@ -96,9 +96,6 @@ def after_and_before(config: Mapping, name: str) -> tuple[Run, Run]:
             f"{path}: '{model}' is not fine-tuned, so it has no before and after; name a task's"
             " model."
         )
-    if layers_of(model, config) == 0:
-        raise UserError(
-            f"{path}: '{model}' has no layer, so no head; name one that keeps a layer."
-        )
+    check_layers(model, config, path)
     _, pairs = runs_and_parents(name, config)
     return pairs[0]

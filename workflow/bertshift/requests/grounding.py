@@ -20,7 +20,7 @@ from bertshift.requests.runs import (
     training_scores,
     unique,
 )
-from bertshift.requests.shapes import layers_of
+from bertshift.requests.shapes import check_layers
 
 FEWEST = 3  # runs; equal to rows.grounding's, whose libraries take too long to import here
 
@@ -91,6 +91,5 @@ def _runs_of_group(plain: Model, models: list[Model], config: Mapping) -> list[R
             f" of {plain.task} under 'grounded', or raise bases.{plain.base}.seeds."
         )
     for model in models:
-        if layers_of(model, config) == 0:
-            raise UserError(f"grounded: '{model}' has no layer to compare; keep one or more.")
+        check_layers(model, config, "grounded")
     return sorted(runs, key=lambda run: (run.init, models.index(run.model), run.seed))

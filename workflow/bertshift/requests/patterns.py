@@ -10,7 +10,7 @@ from bertshift.replicates import runs_of
 from bertshift.requests import Request
 from bertshift.requests.data import described, description, rows
 from bertshift.requests.runs import by_folder, files, model_of_task, provenance, table_inputs
-from bertshift.requests.shapes import layers_of
+from bertshift.requests.shapes import check_layers, layers_of
 
 
 def labelled_models(config: Mapping) -> list[Model]:
@@ -35,6 +35,7 @@ def pattern_sheet(config: Mapping) -> Request:
     models = labelled_models(config)
     entries = {}
     for model in models:
+        check_layers(model, config, "figures.kovaleva2019.figure2")
         entries[str(model)] = {
             **provenance(model, config),
             "layers": layers_of(model, config),
@@ -71,6 +72,7 @@ def pattern_classifier(config: Mapping) -> Request:
 
 def patterns(config: Mapping, model: str) -> Request:
     model, runs = model_of_task(model, config)
+    check_layers(model, config, f"results/patterns/{model}.tsv")
     inputs = {
         "models": files(runs),
         **described("stimuli", model.task),

@@ -11,6 +11,7 @@ from bertshift.requests.activations import dump, recipe
 from bertshift.requests.data import WORLD, described, mirror_of
 from bertshift.requests.probing import CORPORA, download_path
 from bertshift.requests.runs import replicates_of, table_inputs
+from bertshift.requests.shapes import check_layers
 
 
 def relation_source(config: Mapping) -> tuple[str, str]:
@@ -48,6 +49,7 @@ def relations(config: Mapping) -> Request:
 
 def relation_heads(config: Mapping, model: str) -> Request:
     parsed = parse_model(model, config)
+    check_layers(parsed, config, f"results/relation_heads/{model}.tsv")
     inputs = {
         "dump": dump("attention", model, ["relations"]),
         "relations": "results/relations/relations.jsonl",

@@ -45,6 +45,12 @@ def layers_of(model: Model, config: Mapping) -> int:
     return int(keep["layers"]) if keep else shape_of(config["bases"][model.base])["layers"]
 
 
+def check_layers(model: Model, config: Mapping, path: str) -> None:
+    """Raise UserError where the result at `path` is about layers and the model has none."""
+    if layers_of(model, config) == 0:
+        raise UserError(f"{path}: '{model}' has no layer; name one that keeps a layer.")
+
+
 def shape_of_model(name: str, config: Mapping, variants: Iterable[str] | None = None) -> Shape:
     """Return the shape of a model's encoder, from a checkpoint on disk or else as published.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.stats import binom, false_discovery_control, rankdata
 
 from bertshift.seeds import seed_from
@@ -26,6 +27,21 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     gained = (~before & after).sum(-1)
     p = binom.cdf(np.minimum(lost, gained), lost + gained, 0.5)
     return np.minimum(1, 2 * p)
+
+
+def of_least_certain(replicates, difference: str) -> pd.DataFrame:
+    """Combine the tests of each group of `replicates`, a groupby, into one: the largest `p` and
+    the smallest `n`.
+
+    Replicates whose column `difference` differs in direction are no evidence of either direction:
+    their p is 1.
+    """
+    tests = replicates.agg(
+        p=("p", "max"), n=("n", "min"), least=(difference, "min"), most=(difference, "max")
+    )
+    differ_in_sign = (tests.pop("least") < 0) & (tests.pop("most") > 0)
+    tests["p"] = tests["p"].mask(differ_in_sign & tests["p"].notna(), 1.0)
+    return tests
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:

@@ -255,11 +255,12 @@ class Replicate(NamedTuple):
 
 class Measured(NamedTuple):
     """A claim's number on every replicate, their mean with its interval (None where a number is
-    NaN), and the number of independent runs."""
+    NaN), and the numbers of independent runs and of replicates that it was read from."""
 
     values: list[float]
     estimate: Estimate | None
     runs: int
+    replicates: int
 
 
 def _decide(claim: Claim, results: Results, published: Mapping) -> dict:
@@ -286,11 +287,8 @@ def _decide(claim: Claim, results: Results, published: Mapping) -> dict:
         measured = _measure(claim, results)
     except NotTestableError as error:
         return row | {"verdict": UNTESTED, "reason": f"{error}."}
-    values, ours, runs = measured
-    row |= {"ours": float(np.mean(values)), "replicates": len(values)}
-    if claim.across:
-        pairs = _runs_in(results.table, "init", "seed")
-        row["replicates"] = len(pairs or _runs_in(results.table, "init"))
+    values, ours, runs, replicates = measured
+    row |= {"ours": float(np.mean(values)), "replicates": replicates}
     if ours is not None:
         row |= {"low": float(ours.low), "high": float(ours.high)}
         row["probability"] = claim.probability(ours, runs)
@@ -306,7 +304,7 @@ def _decide(claim: Claim, results: Results, published: Mapping) -> dict:
 
 
 def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
-    values, ours, runs = measured
+    values, ours, runs, _ = measured
     holding = [claim.holds(value) for value in values]
     if claim.across:
         sentences = ["One number, over all replicates."]
@@ -421,16 +419,16 @@ def _measure(claim: Claim, results: Results) -> Measured:
     """Measure the claim's number on every replicate that has all it needs. NotTestableError if no
     replicate has what it needs."""
     if claim.across:
-        number = _compute(claim, results)
-        return Measured([number.value], *_estimate_over_all(claim, results, number))
+        return _measure_over_all(claim, results)
     replicates = _replicates(claim, results)
     names = list(replicates)
     runs = len(set(re.findall(r"\d+", " ".join(names))))
     values = [replicate.value for replicate in replicates.values()]
     if np.isnan(values).any():
-        return Measured(values, None, runs)
+        return Measured(values, None, runs, len(values))
     blocks = _blocks_of(replicates.values())
-    return Measured(values, estimate(values, names, blocks, claim.bounds), runs)
+    mean = estimate(values, names, blocks, claim.bounds)
+    return Measured(values, mean, runs, len(values))
 
 
 def _blocks_of(replicates: Collection[Replicate]) -> np.ndarray | None:
@@ -464,18 +462,32 @@ def _replicates(claim: Claim, results: Results) -> dict[str, Replicate]:
     return replicates
 
 
-def _estimate_over_all(
-    claim: Claim, results: Results, number: Number
-) -> tuple[Estimate | None, int]:
-    """Estimate a number that is calculated over all replicates, from its values without each
-    pretraining run, or without each seed of a single one. Return the number of these runs too."""
-    kind = "init" if len(results.pretraining_runs) > 1 else "seed"
-    runs = [] if claim.shared else [run for (run,) in _runs_in(results.table, kind)]
+def _measure_over_all(claim: Claim, results: Results) -> Measured:
+    """Measure a number that is calculated once, over all replicates. Its interval is from its
+    values without each pretraining run, or without each seed of a single one."""
+    number = _compute(claim, results)
+    rows = _rows_read(claim, results, number.models)
+    kind = "init" if rows["init"].nunique() > 1 else "seed"
+    runs = [] if claim.shared else [run for (run,) in _runs_in(rows, kind)]
+    replicates = _runs_in(rows, "init", "seed") or _runs_in(rows, "init")
+    counts = len(runs), len(replicates)
     if np.isnan(number.value):
-        return None, len(runs)
+        return Measured([number.value], None, *counts)
     without_run = _values_without_runs(claim, results, kind, runs) if len(runs) > 2 else []
     left_out = _values_without_blocks(claim, results, number.models)
-    return estimate_of_all(number.value, without_run, left_out, claim.bounds), len(runs)
+    mean = estimate_of_all(number.value, without_run, left_out, claim.bounds)
+    return Measured([number.value], mean, *counts)
+
+
+def _rows_read(claim: Claim, results: Results, models: set[str]) -> pd.DataFrame:
+    """Select the rows of these models that a number over all replicates can be read from: of runs
+    that did not fail to train, and of pretraining runs that have it, if any has it alone."""
+    rows = results.trained_rows
+    rows = rows[rows["name"].isin(models)]
+    with suppress(NotTestableError):  # it is about how pretraining runs differ
+        numbers = _compute_by_part(claim, results.pretraining_runs)
+        rows = rows[rows["init"].isin([*numbers])]
+    return rows
 
 
 def _runs_in(table: pd.DataFrame, *kinds: str) -> list[tuple[int, ...]]:

@@ -202,6 +202,11 @@ class Results:
     def models(self) -> dict[str, pd.DataFrame]:
         return dict(list(self.table.groupby("name")))
 
+    @property
+    def trained_rows(self) -> pd.DataFrame:
+        """Rows of runs that did not fail to train."""
+        return self.table[~self._failed[self.table.index]]
+
     @cached_property
     def pretraining_runs(self) -> dict[int, "Results"]:
         return {init: self.part(rows) for init, rows in self.table.groupby("init", sort=False)}

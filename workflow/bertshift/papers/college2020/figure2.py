@@ -13,7 +13,7 @@ from bertshift.figures import grids, numbers, style
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import NONE
-from bertshift.rows.significance import benjamini_hochberg
+from bertshift.rows.significance import benjamini_hochberg, of_least_certain
 
 BY = ["model", "final", "intermediate", "heads", "score"]
 COLUMNS = ["panel", *BY[1:], "p", "q", "p_runs", "q_runs", "changed", "n", "se", *numbers.VALUES]
@@ -94,7 +94,7 @@ def tests(chained: pd.DataFrame) -> pd.DataFrame:
     """Combine each chain's tests over examples, test its gain over replicates, and correct
     both."""
     by_chain = chained.groupby(BY, as_index=False)
-    results = by_chain.agg(p=("p", "max"), n=("n", "min"), changed=("changed", "mean"))
+    results = of_least_certain(by_chain, "delta").merge(by_chain["changed"].mean(), on=BY)
     replicates = statistics.with_replicates(chained).groupby([*BY, "replicate"])["delta"].mean()
     p_runs = replicates.groupby(BY).agg(statistics.paired_t).rename("p_runs")
     results = results.merge(p_runs, on=BY)

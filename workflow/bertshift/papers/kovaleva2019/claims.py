@@ -91,7 +91,6 @@ def gain(score, _=None) -> float:
 
 
 def above_majority(evidence: Evidence, task: str) -> float:
-    evidence.scores(task)  # where there is one pretraining run, the task's runs are the replicates
     constant = evidence.every_row("base", metric="frozen", task=task, variant="constant")
     accuracies = statistics.in_points(constant).query("score == 'accuracy'")
     by_answer = accuracies.groupby("draw")["value"].mean()

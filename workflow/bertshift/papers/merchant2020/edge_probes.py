@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import labelling, statistics
+from bertshift.rows.significance import of_least_certain
 
 COLUMNS = [
     "panel",
@@ -118,21 +119,14 @@ def _average_tested(
     inputs: Mapping[str, pd.DataFrame], variant: str, deltas: pd.DataFrame
 ) -> pd.DataFrame:
     """Average fine-tuned minus pretrained, with the p of the least certain replicate and Holm's
-    over a view's tests.
-
-    Replicates that differ in direction are no evidence of either direction: their p is 1.
-    """
+    over a view's tests."""
     rows = statistics.in_points(numbers.rows_of(inputs, "edge_probe_delta"))
     rows = rows[rows["variant"] == variant]
     # The spreads are from these tables.
     spread_tables = deltas.drop_duplicates("model").set_index("model")["table"]
     rows = rows.assign(table=rows["table"] + "; " + rows["model"].map(spread_tables))
     cells = numbers.trained(rows, GROUP).groupby(KEYS, as_index=False)
-    tests = cells.agg(
-        p=("p", "max"), n=("n", "min"), least=("value", "min"), most=("value", "max")
-    )
-    differ_in_sign = (tests.pop("least") < 0) & (tests.pop("most") > 0)
-    tests["p"] = tests["p"].mask(differ_in_sign & tests["p"].notna(), 1.0)
+    tests = of_least_certain(cells, "value")
     tests["p_holm"] = tests.groupby("view")["p"].transform(statistics.holm)
     return _average(rows).merge(tests, on=KEYS)
 
