@@ -3,7 +3,15 @@ import pytest
 from scipy import stats
 
 from bertshift.errors import UserError
-from bertshift.rows.estimates import BOTH, INPUTS, NONE, REPLICATES, estimate, estimate_of_all
+from bertshift.rows.estimates import (
+    BOTH,
+    INPUTS,
+    NONE,
+    REPLICATES,
+    Shared,
+    estimate,
+    estimate_of_all,
+)
 
 
 def test_replicates_alone_have_students_interval():
@@ -53,6 +61,18 @@ def test_examples_that_are_all_right_have_an_interval():
     assert no_share == 1
     # Nothing is known of its inputs.
     assert estimate(values[:, 0], bounds=(0, 1), examples=150).low == 1
+
+
+def test_an_interval_covers_the_truth_where_all_seeds_share_their_baselines():
+    """Five seeds, each the mean of twelve heads without an effect, minus the same five
+    baselines."""
+    rng, seeds = np.random.default_rng(0), 5
+    baselines = rng.normal(size=(seeds, 4000))
+    values = rng.normal(size=(seeds, 12, 4000)).mean(axis=1) - baselines.mean(axis=0)
+    alone = estimate(values)
+    shared = estimate(values, shared=Shared(baselines.var(axis=0, ddof=1) / seeds, seeds - 1))
+    covered = [((one.low < 0) & (one.high > 0)).mean() for one in (alone, shared)]
+    assert covered[0] < 0.7 and 0.94 < covered[1] < 0.97
 
 
 def test_a_pair_of_runs_alone_is_sure_of_nothing():

@@ -3,6 +3,7 @@ import made_tables
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from bertshift.papers.college2020 import (
     losses,
@@ -35,6 +36,25 @@ def test_the_papers_summaries_follow_from_its_differences_but_for_three(
     printed = printed.drop(index=[("p25", 0, head) for head in wrong])
     assert np.abs(ours.loc[printed.index] - printed).max() < reinitialised_heads.EXACT
     assert len(printed) == len(ours) - len(wrong)
+
+
+def test_intervals_over_seeds_have_the_noise_of_the_baselines(published, decide):
+    """Three seeds that agree, beside the same five baselines."""
+    table = made_reinit.heads("cola", seeds=3, inits=1)
+    half = stats.t.ppf(0.975, 4) * table["baseline_sd"].iloc[0] / np.sqrt(5)
+    path = "results/reinit_heads/cola@cased.tsv"
+    drawn = reinitialised_heads.tidy_summaries(
+        {path: table}, published["college2020"], "figure7", "figure5", "layer"
+    )
+    widths = (drawn["high"] - drawn["low"])[drawn["source"] == "ours"] / 2
+    of = drawn["series"][widths.index]
+    assert widths[of == "p75"].to_numpy() == pytest.approx(half)
+    assert widths[of == "std"].max() == 0
+    row = decide("college2020/figure7", {path: table}).loc["C7.1 (1)"]
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(half)
+    several = {path: made_reinit.heads("cola", seeds=3, inits=2)}
+    row = decide("college2020/figure7", several).loc["C7.1 (1)"]
+    assert row["high"] - row["low"] < half  # each run has baselines of its own
 
 
 def test_losses_of_runs_that_stop_apart_are_averaged_at_one_step(published):

@@ -10,6 +10,9 @@ chapter 4):
     t         = (V_replicates t(R - 1) + V_blocks t(B - 1)) / (V_replicates + V_blocks)
     interval  = mean +- t sqrt(Var)
 
+A number that all replicates share, such as the mean of the baselines that each is compared with,
+adds its variance with its degrees of freedom in the same way: the replicates do not show it.
+
 The interval of a number that has a range is taken on a scale without ends, and never leaves the
 range (`ranges`).
 
@@ -23,6 +26,7 @@ runs share these, so that they have pseudo-values of the runs: R theta - (R - 1)
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats as distributions
@@ -96,8 +100,20 @@ class Estimate:
         return float(low if errors < 0 else 1 - low)
 
 
+class Shared(NamedTuple):
+    """The variance of a number that all replicates share, and its degrees of freedom."""
+
+    variance: float | np.ndarray
+    freedom: int | np.ndarray
+
+
 def estimate(
-    values, names: Sequence[str] | None = None, left_out=None, bounds=ranges.ANY, examples=np.nan
+    values,
+    names: Sequence[str] | None = None,
+    left_out=None,
+    bounds=ranges.ANY,
+    examples=np.nan,
+    shared: Shared | None = None,
 ) -> Estimate:
     """Estimate the mean of `values` [R, ...] over replicates, in a range with these `bounds`. The
     other axes may be, say, the steps of a curve.
@@ -105,7 +121,8 @@ def estimate(
     `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none
     given, they are independent. `left_out` [R, B, ...] are the values without each block of
     inputs, if known. `examples` are how many the values are shares of, if they are
-    (`ranges.least_error`). UserError for no value at all or for a value that is not finite.
+    (`ranges.least_error`), `shared` what all values have in common. UserError for no value at all
+    or for a value that is not finite.
     """
     values = np.asarray(values, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all():
@@ -116,11 +133,11 @@ def estimate(
     mean = values.mean(0)
     runs = _pseudo_values_of_runs(values, names)
     if left_out is None:
-        return _combine(mean, len(values), runs, None, bounds=bounds)
+        return _combine(mean, len(values), runs, None, bounds=bounds, shared=shared)
     blocks = pseudo_values(values, np.asarray(left_out, np.float64))
     rest = _rest_variance(blocks) if runs is values else 0.0
     least = ranges.least_error(mean, examples, bounds)
-    return _combine(mean, len(values), runs, blocks.mean(0), rest, bounds, least)
+    return _combine(mean, len(values), runs, blocks.mean(0), rest, bounds, least, shared)
 
 
 def estimate_of_all(
@@ -144,9 +161,11 @@ def _combine(
     rest: float | np.ndarray = 0.0,
     bounds=ranges.ANY,
     least: float | np.ndarray = 0.0,
+    shared: Shared | None = None,
 ) -> Estimate:
     """Combine pseudo-values of runs [R, ...] and of blocks [B, ...] into one estimate. `rest` is
-    the part of the variance that both have, `least` the least standard error that the blocks have.
+    the part of the variance that both have, `least` the least standard error that the blocks have,
+    `shared` what is in all of them.
     """
     has_runs = runs is not None and len(runs) > 1
     has_blocks = blocks is not None and len(blocks) > 1
@@ -159,10 +178,13 @@ def _combine(
         freedoms.append(len(blocks) - 1)
     if not variances:
         return Estimate(mean, np.nan * mean, (), replicates, NONE, bounds)
+    if shared is not None:
+        variances.append(np.broadcast_to(shared.variance, np.shape(mean)))
+        freedoms.append(shared.freedom)
     total = sum(variances)
     if has_runs and has_blocks:
         interval = BOTH
-        variance_of_mean = np.maximum(total - rest, np.maximum(*variances))
+        variance_of_mean = np.maximum(total - rest, np.max(variances, axis=0))
     else:
         interval = REPLICATES if has_runs else INPUTS
         variance_of_mean = total

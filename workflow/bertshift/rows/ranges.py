@@ -24,6 +24,9 @@ from bertshift.measures import ANY, CORRELATION, POSITIVE, SHARE, Range
 ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
 # In memory, a column with the number of examples that `value` is a share of, or NaN.
 SHARE_OF = "share_of"
+# In memory, columns with the variance of a number that all seeds of a pretraining run share, and
+# its degrees of freedom.
+SHARED = ["shared_variance", "shared_freedom"]
 Z = 2  # of Wilson's interval of 95 %
 # A share of the range's width, or a number where it has none: nearer to an end is at the end.
 AT_END = 1e-12

@@ -9,7 +9,7 @@ from scipy import stats
 from bertshift.errors import UserError
 from bertshift.rows import blocks, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.estimates import Estimate, estimate
+from bertshift.rows.estimates import Estimate, Shared, estimate
 
 POINTS = 100  # a score of 1 in points, in which papers print accuracy, F1, attachment scores
 # The beginning of a replicate's name, and its unit.
@@ -109,6 +109,11 @@ def unit_of(replicate: str) -> str:
     return unit + PAIRED if "-" in replicate else unit
 
 
+def by_seed(units: pd.Series) -> pd.Series:
+    """Mark replicates that are seeds of one pretraining run, or pairs of these."""
+    return units.str.startswith(UNITS["seed"])
+
+
 def failures(table: pd.DataFrame) -> pd.Series:
     """Mark rows of a run that failed to train, or of a comparison with one; none where the table
     has no such column."""
@@ -135,7 +140,8 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     A replicate's value is the mean of its rows, and so are its values without each block
     (`blocks.JACKKNIFE_COLUMNS`), if the table has them. The interval lies in the range that the
     columns `ranges.ENDS` name, if there are any; the column `ranges.SHARE_OF` has the number of
-    examples that the value is a share of.
+    examples that the value is a share of, and `ranges.SHARED` what the seeds of one pretraining
+    run have in common.
     """
     columns = [*by, "value", "low", "high", "each", "replicates", "unit", "interval"]
     rows = with_replicates(table, group_by).dropna(subset=by)
@@ -155,6 +161,9 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     widest = dict(zip(ranges.ENDS, ranges.ANY, strict=True))
     bounds = summary.reindex(columns=ranges.ENDS).fillna(widest)
     examples = summary.get(ranges.SHARE_OF, pd.Series(np.nan, summary.index))
+    shared = summary.reindex(columns=ranges.SHARED).fillna({"shared_freedom": 1})
+    shared["shared_variance"] = shared["shared_variance"].where(by_seed(summary["unit"]), 0.0)
+    shared = shared.fillna(0.0)
     # A row for each cell, a column for each number and replicate.
     wide = means.unstack()
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
@@ -162,7 +171,7 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     for _, cells in wide.groupby(patterns, sort=False):
         cells = cells.dropna(axis="columns")
         index = cells.index
-        group = _estimate_cells(cells, bounds.loc[index], examples[index])
+        group = _estimate_cells(cells, bounds.loc[index], examples[index], shared.loc[index])
         numbers = np.column_stack([group.mean, group.low, group.high])
         summary.loc[index, ["value", "low", "high"]] = numbers
         summary.loc[index, ["replicates", "interval"]] = group.replicates, group.interval
@@ -171,7 +180,9 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     return summary[columns].reset_index(drop=True)
 
 
-def _estimate_cells(cells: pd.DataFrame, bounds: pd.DataFrame, examples: pd.Series) -> Estimate:
+def _estimate_cells(
+    cells: pd.DataFrame, bounds: pd.DataFrame, examples: pd.Series, shared: pd.DataFrame
+) -> Estimate:
     """Estimate the mean of each row of `cells`, whose columns are (number, replicate)."""
     values = cells["value"]
     left_out = [
@@ -185,6 +196,7 @@ def _estimate_cells(cells: pd.DataFrame, bounds: pd.DataFrame, examples: pd.Seri
         left_out=np.stack(left_out, axis=1) if left_out else None,
         bounds=bounds.to_numpy().T,
         examples=examples.to_numpy(),
+        shared=Shared(*shared.to_numpy().T),
     )
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 
 from bertshift.models.source import BERT, NAMES
 from bertshift.rows import nulls, ranges, statistics
-from bertshift.rows.estimates import INPUTS, Estimate, estimate, estimate_of_all
+from bertshift.rows.estimates import INPUTS, Estimate, Shared, estimate, estimate_of_all
 from bertshift.rows.provenance import distinct
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
 
@@ -427,8 +427,24 @@ def _measure(claim: Claim, results: Results) -> Measured:
     if np.isnan(values).any():
         return Measured(values, None, runs, len(values))
     blocks = _blocks_of(replicates.values())
-    mean = estimate(values, names, blocks, claim.bounds)
+    shared = _noise_of_baselines(claim, results, replicates)
+    mean = estimate(values, names, blocks, claim.bounds, shared=shared)
     return Measured(values, mean, runs, len(values))
+
+
+def _noise_of_baselines(
+    claim: Claim, results: Results, replicates: Mapping[str, Replicate]
+) -> Shared | None:
+    """Estimate the variance that the mean over seeds has by the noise of the baselines, which they
+    share: the square of its change by one standard error of these. Pretraining runs have baselines
+    of their own, and their spread shows it."""
+    lower = results.with_lower_baselines
+    if lower is None or not all(name.startswith("seed") for name in replicates):
+        return None
+    shifted = _replicates(claim, lower)
+    changes = [shifted[name].value - replicates[name].value for name in replicates]
+    freedom = results.table["baseline_n"].min() - 1
+    return Shared(float(np.mean(changes)) ** 2, max(1, int(freedom)))
 
 
 def _blocks_of(replicates: Collection[Replicate]) -> np.ndarray | None:

@@ -227,6 +227,16 @@ class Results:
             parts[name] = self.part(self.table[is_of_replicate])
         return parts
 
+    @cached_property
+    def with_lower_baselines(self) -> "Results | None":
+        """Make these results as if baselines, of which differences are, were lower by a standard
+        error of their mean; None where there are none."""
+        if "baseline_sd" not in self.table:
+            return None
+        errors = self.table["baseline_sd"] / np.sqrt(self.table["baseline_n"])
+        rows = self.table.assign(value=self.table["value"] + errors.fillna(0))
+        return Results(rows, self._left_out.iloc[:0], self._failed)
+
     def part(self, rows: pd.DataFrame) -> "Results":
         """Make the results of some of these rows."""
         labels = self._left_out.index.intersection(rows.index)

@@ -26,11 +26,15 @@ CALCULATED = "derived"
 
 def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Select the headline rows of results/reinit_heads; `value` is the difference from the mean of
-    the baselines."""
+    the baselines, whose noise all seeds share."""
     tables = [table.assign(table=path) for path, table in inputs.items()]
     rows = pd.concat(tables, ignore_index=True)
     rows = rows[rows["headline"]]
-    return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"])
+    noise = {
+        "shared_variance": (rows["baseline_sd"] ** 2 / rows["baseline_n"]).fillna(0),
+        "shared_freedom": (rows["baseline_n"] - 1).clip(lower=1),
+    }
+    return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"], **noise)
 
 
 def failures(rows: pd.DataFrame) -> str:
@@ -252,10 +256,10 @@ def tidy_summaries(
     paper's figure `key` as it is printed, and as its figure of `differences` gives it (provenance
     `derived`)."""
     rows = deltas(inputs)
-    ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", unit])
+    ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", *ranges.SHARED, unit])
     ours["head" if unit == "layer" else "layer"] = 0
     floor = ranges.ENDS[0]
-    ours.loc[ours["series"].isin(NOT_DIFFERENCES), floor] = 0.0
+    ours.loc[ours["series"].isin(NOT_DIFFERENCES), [floor, "shared_variance"]] = 0.0
     ours = numbers.means(ours, CELL, ["panel"])
     heads = numbers.runs_of(rows, ["panel", "layer", "head"])
     counts = heads.groupby(["panel", unit]).sum()
