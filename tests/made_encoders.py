@@ -35,6 +35,7 @@ TOKENIZER_OF = {
     "roberta": "roberta", "xlm-roberta": "xlm-roberta", "camembert": "xlm-roberta", "albert": "albert",
     "deberta-v2": "albert", "mpnet": "mpnet", "modernbert": "modernbert", "gpt2": "gpt2", "gpt_neox": "gpt2",
     "llama": "llama", "qwen3": "gpt2", "olmo2": "gpt2", "eurobert": "gpt2", "opt": "gpt2", "phi3": "llama",
+    "xmod": "xlm-roberta",
 }  # fmt: skip
 OWN = {
     "distilbert": {"dim": WIDTH, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 48},
@@ -50,6 +51,7 @@ OWN = {
         "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "share_att_key": True, "position_buckets": 16,
         "position_biased_input": False, "type_vocab_size": 0, "norm_rel_ebd": "layer_norm",
     },
+    "xmod": {"default_language": "en_XX", "languages": ["en_XX"]},
     "opt": {"ffn_dim": 48, "word_embed_proj_dim": WIDTH},
     "gemma2": {"num_key_value_heads": 2, "head_dim": 8, "attn_logit_softcapping": 1.0, "query_pre_attn_scalar": 8},
 }  # fmt: skip

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bertshift.models.ablate import NOTHING, Ablation, without
 from bertshift.models.attention import Edit, Record, active, editable, seen
+from bertshift.models.families import FAMILIES
 from bertshift.models.family import family_of
 from bertshift.models.layers import Layers
 from bertshift.models.restore import Restored
@@ -163,11 +164,12 @@ class _Batch:
 
     @property
     def splits(self) -> bool:
-        """Whether the layer is built as BERT's, so that its part after the attention can run
-        without the attention."""
+        """Whether the layer is known to be built as BERT's, so that its part after the attention
+        can run without the attention."""
         layer = self.layers.modules[self.number - 1]
         attention = getattr(layer, "attention", None)
-        return hasattr(layer, "feed_forward_chunk") and hasattr(attention, "self")
+        is_known = self.layers.model.config.model_type in FAMILIES
+        return is_known and hasattr(layer, "feed_forward_chunk") and hasattr(attention, "self")
 
     @cached_property
     def _output_and_context(self) -> tuple[Tensor, Tensor]:
