@@ -70,18 +70,16 @@ def in_parts(
 
 
 def on_device(values: torch.Tensor, device: torch.device, title: str) -> torch.Tensor:
-    """Move `values` to the device, or leave them where they are if its memory does not hold them:
-    then the caller moves parts as needed."""
-    try:
+    """Move `values` to the device, or leave them where they are if a GPU would have less than
+    MARGIN of its free memory left to compute with: then the caller moves parts as needed."""
+    if device.type != "cuda" or values.nbytes <= (1 - MARGIN) * free_bytes():
         return values.to(device)
-    except torch.cuda.OutOfMemoryError:
-        torch.cuda.empty_cache()
-        gb = values.nbytes / 1e9
-        print(
-            f"{title}: {gb:.1f} GB do not fit into the GPU's memory: each batch is copied there",
-            file=sys.stderr,
-        )
-        return values
+    gb = values.nbytes / 1e9
+    print(
+        f"{title}: {gb:.1f} GB do not fit into the GPU's memory: each batch is copied there",
+        file=sys.stderr,
+    )
+    return values
 
 
 def _try_to_compute(
