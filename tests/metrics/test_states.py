@@ -47,7 +47,14 @@ def pair(make_file):
     )
 
 
-CONTENT = np.tile(np.arange(12) % 11 > 0, 60)
+# Of the twelve tokens of an example, the first is [CLS] and the last [SEP].
+PLACE = np.tile(np.arange(12), 60)
+CLASSES = {
+    "all": PLACE >= 0,
+    "content": PLACE % 11 > 0,
+    "cls": PLACE == 0,
+    "sep": PLACE == 11,
+}
 
 
 def hidden_of(path, layer, tokens=slice(None)):
@@ -61,58 +68,36 @@ def test_layers_are_matched_by_relative_depth():
     assert matched_layers(12, 4)[:4] == [(0, 0), (1, 0), (2, 1), (3, 1)]
 
 
-VARIANTS = [
-    "svcca99",
-    "pwcca_reference",
-    "pwcca_model",
-    "cka_debiased",
-    "cka_biased",
-    "procrustes",
-]
-
-
-def test_classes_of_tokens_are_told_apart(pair):
-    table = similarity.compare([pair])
-    assert (table["head"] == 0).all() and table["value"].notna().all()
-    n = {("all", 720), ("content", 600), ("cls", 60), ("sep", 60)}
-    assert set(zip(table["tokens"], table["n"])) == n
-    values = table.pivot(index=["tokens", "layer"], columns="variant", values="value")
-    nulls, values = values[[f"{name}_null" for name in VARIANTS]].to_numpy(), values[VARIANTS]
-    nulls = pd.DataFrame(nulls, values.index, VARIANTS)
-    unchanged = values.loc[[("content", 2), ("sep", 2), ("sep", 0)]]
-    np.testing.assert_allclose(unchanged, 0, atol=1e-7)
-    np.testing.assert_allclose(values.loc["cls", 2], nulls.loc["cls", 2], atol=0.2)
-    assert (nulls.loc["cls", 2] > 0.4).all()
-    assert values.loc["all", 2].between(0.001, nulls.loc["all", 2]).all()
-    assert ("cls", 0) not in values.index
-
-
 def test_tables_have_the_numbers_of_the_definitions(pair):
-    def rows(table):
-        rows = table.query("layer == 1 and not variant.str.endswith('_null')")
-        return rows.set_index("variant")["value"].to_dict()
-
-    x, y = hidden_of(pair.model, 1), hidden_of(pair.reference, 1)
-    expected = {
-        "svcca99": oracles.cca(x, y), "procrustes": oracles.procrustes(x, y),
-        "pwcca_model": oracles.pwcca(x, y, 0.99, 0), "pwcca_reference": oracles.pwcca(x, y, 0.99, 1),
-        "cka_debiased": 1 - oracles.debiased_cka(x, y), "cka_biased": 1 - oracles.biased_cka(x, y),
-    }  # fmt: skip
     table = similarity.compare([pair])
-    assert rows(table[table["tokens"] == "all"]) == pytest.approx(expected, abs=1e-9)
-    row = svcca.compare([pair], tokens=None).set_index(["variant", "layer"]).loc["svcca99", 1]
-    assert row["value"] == pytest.approx(expected["svcca99"], abs=1e-9)
+    assert (table["head"] == 0).all()
+    table = table[table["layer"] == 1].set_index(["tokens", "variant"])
+    rsas = rsa.compare([pair]).set_index(["variant", "layer"])
+    for name, is_member in CLASSES.items():
+        x, y = (hidden_of(path, 1, is_member) for path in (pair.model, pair.reference))
+        expected = {
+            "svcca99": oracles.cca(x, y), "procrustes": oracles.procrustes(x, y),
+            "pwcca_model": oracles.pwcca(x, y, 0.99, 0), "pwcca_reference": oracles.pwcca(x, y, 0.99, 1),
+            "cka_debiased": 1 - oracles.debiased_cka(x, y), "cka_biased": 1 - oracles.biased_cka(x, y),
+        }  # fmt: skip
+        rows = table.loc[name]
+        assert rows["value"][[*expected]].to_dict() == pytest.approx(expected, abs=1e-9)
+        assert (rows["n"] == len(x)).all()
+        if variant := {"all": "all_tokens", "content": "content"}.get(name):
+            row = rsas.loc[variant, 1]
+            assert row["value"] == pytest.approx(oracles.pearson_of_distances(x, y), abs=1e-12)
+            assert row["n"] == len(x)
+    unchanged = rsas.loc[[("content", 0), ("content", 2), ("all_tokens", 0)]]
+    assert (unchanged[["value", *JACKKNIFE_COLUMNS]] == 1).all(axis=None)
+    of_layers = linear_cka.compare([pair]).set_index(["layer", "variant"])["value"]
+    for variant in ("cka_debiased", "cka_biased"):
+        same = table.loc[("content", variant), "value"]
+        assert of_layers[1, variant] == pytest.approx(same, abs=1e-9)
+    row = svcca.compare([pair], tokens=None).set_index(["layer", "variant"]).loc[1, "svcca99"]
+    assert row["value"] == pytest.approx(table.loc[("all", "svcca99"), "value"], abs=1e-9)
+    x, y = hidden_of(pair.model, 1), hidden_of(pair.reference, 1)
     directions = min(variates.shape[1] for variates in oracles.variates(x, y, 0.99)[1])
     assert (min(row["k_model"], row["k_reference"]), row["n"]) == (directions, 720)
-    x, y = x[CONTENT], y[CONTENT]
-    row = rsa.compare([pair]).set_index(["variant", "layer"]).loc["content", 1]
-    assert row["value"] == pytest.approx(oracles.pearson_of_distances(x, y), abs=1e-12)
-    assert row["n"] == 600
-    expected = {
-        "cka_debiased": 1 - oracles.debiased_cka(x, y),
-        "cka_biased": 1 - oracles.biased_cka(x, y),
-    }
-    assert rows(linear_cka.compare([pair])) == pytest.approx(expected, abs=1e-9)
 
 
 def test_maps_of_layers_compare_before_after_and_across(pair):
@@ -122,10 +107,10 @@ def test_maps_of_layers_compare_before_after_and_across(pair):
     assert sizes["content", 600].to_dict() == dict.fromkeys(layer_cka.MAPS, 9)
     # First tokens are alike in the embeddings.
     assert sizes["cls", 60].to_dict() == dict.fromkeys(layer_cka.MAPS, 4)
-    for row in table[table["tokens"] == "content"].itertuples():
+    for row in table[table["tokens"] == "cls"].itertuples():
         side, ref_side = layer_cka.MAPS[row.variant]
-        x = hidden_of(getattr(pair, side), row.layer, CONTENT)
-        y = hidden_of(getattr(pair, ref_side), row.ref_layer, CONTENT)
+        x = hidden_of(getattr(pair, side), row.layer, CLASSES["cls"])
+        y = hidden_of(getattr(pair, ref_side), row.ref_layer, CLASSES["cls"])
         assert row.value == pytest.approx(oracles.debiased_cka(x, y), abs=1e-9)
     assert set(layer_cka.compare([pair], tokens=50)["n"]) == {50}
 
@@ -201,12 +186,6 @@ def test_references_are_shared_and_stimuli_kept_apart(metric, pair, make_file):
     pd.testing.assert_frame_equal(table, expected[list(table)], check_exact=True)
     assert {(4, 2), (3, 2)} < set(zip(table["layer"], table["ref_layer"]))
     assert (table["n"] == 500).all()
-
-
-def test_rsa_of_a_model_with_itself_is_1_without_each_block_too(pair):
-    table = rsa.compare([Pair(pair.model, pair.model)])
-    assert (table[["value", *JACKKNIFE_COLUMNS]] == 1).all(axis=None)
-    assert set(table.loc[table["variant"] == "all_tokens", "n"]) == {720}
 
 
 def test_a_file_of_the_sampled_tokens_is_enough(make_file):
