@@ -6,7 +6,7 @@ import pytest
 import torch
 from made_toys import bert_with, tokenizer_with
 
-from bertshift.activations.extract import encode, extract, unpadded_attention
+from bertshift.activations.extract import encode, extract
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 
@@ -86,18 +86,6 @@ def test_same_bytes_again_and_nothing_left_behind(activations, write, tmp_path):
     again = write(tmp_path / "again.npz").path
     assert again.read_bytes() == activations.path.read_bytes()
     assert list(tmp_path.iterdir()) == [again]
-
-
-def test_streamed_maps_are_those_of_the_file(activations, model, tokenizer):
-    examples = []
-    for batch, index, batch_maps in unpadded_attention(model, tokenizer, ROWS, 14, 28):
-        assert index["example_offsets"].tolist() == activations.offsets.tolist()
-        examples += [*batch]
-        for example, layers in zip(batch, batch_maps, strict=True):
-            for layer, maps in enumerate(layers, 1):
-                expected = activations.attention(layer)[example]
-                np.testing.assert_allclose(maps, expected, atol=1e-6)
-    assert sorted(examples) == [0, 1, 2, 3]
 
 
 def test_words_are_cut_one_by_one_and_none_gets_lost(tokenizer):

@@ -166,13 +166,9 @@ def test_too_few_tokens_are_refused(pair, tokens):
 
 
 def test_few_tokens_have_no_cca(pair):
-    # About 17 [CLS], fewer than the width.
+    """About 17 [CLS], fewer than the width."""
     table = similarity.compare([pair], tokens=200)
     assert set(table.loc[table["tokens"] == "cls", "metric"]) == {"cka", "procrustes"}
-    # Fewer than the directions of both sides.
-    states = np.random.default_rng(1).normal(size=(2, 30, 20))
-    rows = similarity.rows(Comparison.of(*map(CenteredStates.of, states)))
-    assert {row["metric"] for row in rows} == {"cka", "procrustes"}
 
 
 @pytest.mark.parametrize("metric", [rsa, svcca])

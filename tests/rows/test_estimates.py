@@ -50,19 +50,6 @@ def test_runs_and_blocks_by_the_table_of_variance():
     assert (crossed.interval, single.interval) == (BOTH, INPUTS)
 
 
-def test_examples_that_are_all_right_have_an_interval():
-    """A cell that is all right, one that is not, and one that is no share of examples."""
-    values, without = np.ones((3, 3)), np.ones((3, 20, 3))
-    values[0, 1] = without[0, :, 1] = 0.99
-    examples = [150, 150, np.nan]
-    right, nearly, no_share = estimate(values, None, without, (0, 1), examples).low
-    assert right == pytest.approx(1 - stats.t.ppf(0.975, 19) * 2 / 154)
-    assert nearly == estimate(values[:, 1], left_out=without[..., 1], bounds=(0, 1)).low
-    assert no_share == 1
-    # Nothing is known of its inputs.
-    assert estimate(values[:, 0], bounds=(0, 1), examples=150).low == 1
-
-
 def test_an_interval_covers_the_truth_where_all_seeds_share_their_baselines():
     """Five seeds, each the mean of twelve heads without an effect, minus the same five
     baselines."""

@@ -11,7 +11,6 @@ SQUAD = {"f1": 0.1, "exact_match": 0.1}
 @pytest.mark.parametrize(
     ("majority", "scores", "verdict"),
     [
-        (RTE, [0.4], True),
         (RTE, [0.52], True),
         (RTE, [0.521], False),
         (COLA, [0.02], True),

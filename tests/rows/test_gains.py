@@ -32,8 +32,7 @@ def classes():
 
 
 def test_classes_are_tested_by_their_order(classes):
-    """F1 counts the second label, whatever its name; a test that took the other would give another
-    p."""
+    """F1 counts the second label, whatever its name."""
     gold, before, after = classes
     reference = scored_classes({"f1": 0.25, "mcc": 0.0, "accuracy": 0.0}, gold, before)
     run = scored_classes({"f1": 0.75, "mcc": 0.0, "accuracy": 0.0}, gold, after)
@@ -42,7 +41,6 @@ def test_classes_are_tested_by_their_order(classes):
     for row in (f1, mcc):
         p = paired_bootstrap(SCORES[row["score"]], gold, before, after[None], "toys")
         assert row["p"] == p
-    assert f1["p"] != paired_bootstrap(SCORES["f1"], 1 - gold, 1 - before, 1 - after[None], "toys")
     gained = ((before != gold) & (after == gold)).sum()
     lost = ((before == gold) & (after != gold)).sum()
     assert (f1["gained"], f1["lost"], f1["changed"]) == (gained, lost, gained + lost)
