@@ -176,8 +176,8 @@ def test_states_of_which_a_measure_is_undefined_are_refused(of, x, y, message):
 
 def test_mean_of_cka_over_all_orders_is_the_null():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
-    orders = [y[list(order)] for order in permutations(range(6))]
+    x, y = rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+    orders = [y[list(order)] for order in permutations(range(5))]
     assert np.mean([bertshift.cka(x, z) for z in orders]) == pytest.approx(0, abs=1e-12)
     biased = np.mean([cka.biased(moments_of(x, z)) for z in orders])
     assert biased == pytest.approx(cka.null_biased(moments_of(x, y)), rel=1e-9)

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from metrics import oracles
 from scipy.spatial.distance import jensenshannon
-from scipy.special import softmax
 
 from bertshift.activations.sampling import sampled
 from bertshift.activations.store import Activations
@@ -242,14 +241,13 @@ TOKENS = {"rsa": 150, "svcca": 200}
 def runs(make_file):
     """Three runs of 4 layers, a fourth of 2; in layer 3 of the second all tokens are alike."""
     rng = np.random.default_rng(0)
-    first, logits = rng.normal(size=(5, 240, 8)), rng.normal(size=(4, 40, 2, 6, 6))
+    first = rng.normal(size=(5, 240, 8))
     runs = []
     for number, layers in enumerate((4, 4, 4, 2)):
         states = (first + 0.3 * number * rng.normal(size=first.shape)).astype(np.float32)
         if number == 1:
             states[3] = 1.0
-        maps = softmax(logits + 0.3 * number * rng.normal(size=logits.shape), axis=-1)
-        maps = list(maps.astype(np.float32)[:layers])
+        maps = list(rng.dirichlet(np.ones(6), size=(layers, 40, 2, 6)).astype(np.float32))
         runs.append(Activations(make_file(f"{number}.npz", states[: layers + 1], [6] * 40, maps)))
     return runs
 
