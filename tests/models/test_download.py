@@ -1,7 +1,6 @@
 """Checkpoints from a small hub on localhost: which commit is taken, which files are fetched, what
 is recorded."""
 
-import io
 import json
 
 import pytest
@@ -35,33 +34,19 @@ def pretrained(seed):
     return BertForPreTraining(config)
 
 
-def files(folder, seed, *weights):
-    """A repository as published in 2021: no tokenizer.json, and weights in these files."""
-    model = pretrained(seed)
-    save_model(folder, model, TOKENIZER)
-    pickle = io.BytesIO()
-    torch.save(model.state_dict(), pickle)
-    contents = {
-        "config.json": (folder / "config.json").read_bytes(),
-        "vocab.txt": "\n".join(TOKENIZER.get_vocab()).encode(),
-        "tokenizer_config.json": b'{"do_lower_case": true}',
-    }
-    forms = {
-        "model.safetensors": (folder / "model.safetensors").read_bytes(),
-        "pytorch_model.bin": pickle.getvalue(),
-        "tf_model.h5": b"never fetched",
-    }
-    return contents | {name: forms[name] for name in weights}
+def files(folder, seed):
+    """A repository with the weights in three forms, of which one is of use."""
+    save_model(folder, pretrained(seed), TOKENIZER)
+    contents = {path.name: path.read_bytes() for path in folder.iterdir()}
+    return contents | {"pytorch_model.bin": b"not fetched", "tf_model.h5": b"not fetched"}
 
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    forms = {
-        REPOSITORY: ["pytorch_model.bin", "tf_model.h5"],
-        "made/both": ["model.safetensors", "pytorch_model.bin", "tf_model.h5"],
-        "made/tf": ["tf_model.h5"],
+    repositories = {
+        REPOSITORY: files(tmp_path / "published", 1),
+        "made/tf": {"config.json": b"{}", "tf_model.h5": b""},
     }
-    repositories = {name: files(tmp_path / name, 1, *forms[name]) for name in forms}
     with SmallHub(repositories) as hub:
         template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "ENDPOINT", hub.url)
@@ -81,64 +66,53 @@ def has_weights_of(folder, seed):
     return all(torch.equal(weight, expected[name]) for name, weight in weights.items())
 
 
-@pytest.mark.parametrize("branch", [None, "refs/pr/1"])
-def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path, branch):
-    run, cache, target = tmp_path / "run", tmp_path / "cache", branch or "main"
+def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path):
+    run, cache, branch = tmp_path / "run", tmp_path / "cache", "refs/pr/1"
 
     def assert_downloaded(revision, cache, commit, pinned, seed):
         download_checkpoint(REPOSITORY, revision, run, cache)
         assert source(run) == (f"hub:{REPOSITORY}@{commit}", pinned)
         assert has_weights_of(run, seed)
 
-    hub.push(REPOSITORY, LATER, files(tmp_path / "later", 2, "pytorch_model.bin"), target)
+    hub.push(REPOSITORY, LATER, files(tmp_path / "later", 2), branch)
     assert_downloaded(branch, cache, LATER, False, 2)
     label = origins({"1": {"records": [str(run / "source.json")]}})["1"]["checkpoint"]
-    assert label == f"{REPOSITORY}@" + (f"{branch} ({LATER[:7]})" if branch else LATER[:7])
-    hub.push(REPOSITORY, "c" * 40, {}, target)
+    assert label == f"{REPOSITORY}@{branch} ({LATER[:7]})"
+    hub.push(REPOSITORY, "c" * 40, {}, branch)
     assert_downloaded(branch, tmp_path / "another cache", LATER, False, 2)
     assert_downloaded(REVISION, cache, REVISION, True, 1)
-    assert (REPOSITORY, "tf_model.h5") not in hub.requests
-
-
-def test_one_form_of_the_weights_is_fetched(hub, tmp_path):
-    download_checkpoint("made/both", REVISION, tmp_path / "run", tmp_path / "cache")
     fetched = {path for _, path in hub.requests}
-    assert fetched == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
-    assert has_weights_of(tmp_path / "run", 1)
+    assert fetched == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
 
 
 @pytest.fixture
-def without_case(hub, tmp_path):
-    """A small BERT as Google published them, as a folder and at the hub: the tokenizer's
-    vocabulary alone, and a config.json without a type."""
-    published = files(tmp_path / "published", 1, "pytorch_model.bin")
-    del published["tokenizer_config.json"]
-    config = json.loads(published["config.json"])
+def without_case(tmp_path):
+    """A small BERT as Google published them: the tokenizer's vocabulary alone, and a config.json
+    without a type."""
+    folder = tmp_path / "published"
+    save_model(folder, pretrained(1), TOKENIZER)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    (folder / "vocab.txt").write_text("\n".join(TOKENIZER.get_vocab()))
+    config = json.loads((folder / "config.json").read_text())
     del config["model_type"], config["architectures"]
-    published["config.json"] = json.dumps(config).encode()
-    hub.push("made/small", REVISION, published)
-    folder = tmp_path / "local"
-    folder.mkdir()
-    for name, content in published.items():
-        (folder / name).write_bytes(content)
+    (folder / "config.json").write_text(json.dumps(config))
     return folder
 
 
 def test_lowercase_is_given_where_the_repository_does_not_say_it(without_case, tmp_path):
-    downloaded, imported = tmp_path / "hub", tmp_path / "path"
-
-    def take(**case):
-        download_checkpoint("made/small", REVISION, downloaded, tmp_path / "cache", **case)
-        import_checkpoint(without_case, imported, **case)
-
     with pytest.raises(UserError, match="says whether its vocabulary is lowercased"):
-        take()
-    assert not downloaded.exists()
+        import_checkpoint(without_case, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
     for lowercase, pieces in ((True, ["word"]), (False, ["[UNK]"])):
-        take(lowercase=lowercase)
-        for folder in (downloaded, imported):
-            assert load_tokenizer(folder).tokenize("Word") == pieces
-            assert has_weights_of(folder, 1)
+        import_checkpoint(without_case, tmp_path / "run", lowercase=lowercase)
+        assert load_tokenizer(tmp_path / "run").tokenize("Word") == pieces
+        assert has_weights_of(tmp_path / "run", 1)
 
 
 def test_a_case_that_contradicts_the_repository_is_refused(without_case, tmp_path):
@@ -151,7 +125,7 @@ def test_a_case_that_contradicts_the_repository_is_refused(without_case, tmp_pat
 
 @pytest.mark.parametrize(
     ("repository", "revision"),
-    [("made/tf", None), ("made/none", None), (REPOSITORY, "c" * 40), (REPOSITORY, "step1000")],
+    [("made/tf", None), ("made/none", None), (REPOSITORY, "step1000")],
 )
 def test_what_the_hub_lacks_is_named(hub, tmp_path, repository, revision):
     with pytest.raises(UserError, match=f"{repository} at {revision or ''}"):

@@ -24,8 +24,6 @@ def test_a_merged_model_computes_what_the_adapters_did(kind):
     model = model_of(kind)
     before, old = states(), copied(model)
     add_adapters(model, **SETTINGS)
-    trainable = {name for name, weight in model.named_parameters() if weight.requires_grad}
-    assert all(".lora_" in name or name.startswith("pooler.") for name in trainable)
     assert torch.equal(states(), before)  # B is 0
 
     torch.manual_seed(2)

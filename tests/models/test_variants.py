@@ -34,15 +34,31 @@ def test_randomise_draws_every_weight_untruncated(model):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "deviation", "bound"),
-    [("A", 0.0176, 0.04), ("B", 0.01155, 0.02), ("C", 0.00023, 0.0004), ("D", 0.00046, 0.0008)],
+    ("kind", "scheme", "deviation", "bound"),
+    [
+        ("bert", "A", 0.0176, 0.04),
+        ("distilbert", "B", 0.01155, 0.02),
+        ("deberta-v2", "C", 0.00023, 0.0004),
+        ("modernbert", "D", 0.00046, 0.0008),
+        ("gpt2", "A", 0.0176, 0.04),
+        ("llama", "A", 0.0176, 0.04),
+        ("nomic_bert", "A", 0.0176, 0.04),
+    ],
 )
-def test_reinitialised_layers_follow_their_scheme(model, scheme, deviation, bound):
-    before = copied(model)
+def test_reinitialised_layers_follow_their_scheme_and_leave_the_others(
+    kind, scheme, deviation, bound
+):
+    model = model_of(kind)
+    before, family = copied(model), family_of(model)
     reinitialise_layers(model, 3, scheme, seed=1)
-    weights = matrices(model, changed(before, model))
+    upper = {name for name in before if family.group(name) in ("3", "4")}
+    assert changed(before, model) == upper
+    weights = matrices(model, upper)
     assert weights.std().item() == pytest.approx(deviation, rel=0.03)
     assert weights.abs().max() <= bound
+    for name in upper:
+        weight = model.state_dict()[name]
+        assert weight.dim() > 1 or (weight == float(name.endswith("weight"))).all(), name
 
 
 def test_a_layers_draw_does_not_depend_on_the_first(model):
