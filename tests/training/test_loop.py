@@ -14,7 +14,7 @@ from transformers import BertConfig, BertModel
 from bertshift.errors import UserError
 from bertshift.running import checkpoint
 from bertshift.tasks.batching import Encoded, pad
-from bertshift.training.loop import remove_checkpoint, train
+from bertshift.training.loop import on_plateau, remove_checkpoint, train
 from bertshift.training.norms import LayerNorms, layer_groups
 from bertshift.training.settings import TrainSettings
 
@@ -89,34 +89,23 @@ def killed(run_dir, step, **options):
 
 
 @pytest.mark.parametrize(("optimizer", "redraw"), [("adamw", None), ("bertadam", new_examples)])
-def test_a_killed_run_ends_as_one_that_was_not(tmp_path, optimizer, redraw, capfd):
-    options = {"optimizer": optimizer, "new_epoch": redraw}
-    folder = tmp_path / "killed"
-    expected = run(tmp_path / "whole", **options)
-    for step in (5, 6, 3):  # mid-epoch, at an epoch's end, soon after a resumption
-        killed(folder, step, **options)
-    assert_same(run(folder, **options), expected)
-    assert "resuming after step 11 of 18" in capfd.readouterr().err
-    remove_checkpoint(folder)
-    assert {path.name for path in folder.iterdir()} == {"layers.tsv", "steps.tsv"}
-
-
-def test_snapshots_of_a_killed_run_are_those_of_one_that_was_not(tmp_path):
-    killed_dir, whole_dir = tmp_path / "killed", tmp_path / "whole"
+def test_a_killed_run_and_its_snapshots_end_as_if_it_were_not(tmp_path, optimizer, redraw, capfd):
+    folder, options = tmp_path / "killed", {"optimizer": optimizer, "new_epoch": redraw}
     files, expected_files = (
-        {step: folder / f".step{step}" for step in (0, 5, 12)}
-        for folder in (killed_dir, whole_dir)
+        {step: tmp_path / f"{name}{step}" for step in (0, 5, 18)} for name in ("killed", "whole")
     )
-    expected = run(whole_dir, snapshots=expected_files)
-    for step in (3, 7):
-        killed(killed_dir, step, snapshots=files)
-    files[5].unlink()  # is made again
-    assert_same(run(killed_dir, snapshots=files), expected)
+    expected = run(tmp_path / "whole", snapshots=expected_files, **options)
+    for step in (5, 6, 3):  # mid-epoch, at an epoch's end, soon after a resumption
+        killed(folder, step, snapshots=files, **options)
+    assert_same(run(folder, snapshots=files, **options), expected)
+    assert "resuming after step 11 of 18" in capfd.readouterr().err
     for step, file in files.items():
         assert_same([checkpoint.weights(file)], [checkpoint.weights(expected_files[step])])
-    remove_checkpoint(killed_dir)
-    names = {path.name for path in killed_dir.iterdir()}
-    assert names == {"layers.tsv", "steps.tsv", ".step0", ".step5", ".step12"}
+    files[5].unlink()
+    run(folder, snapshots=files, **options)
+    assert files[5].exists()  # is made again
+    remove_checkpoint(folder)
+    assert {path.name for path in folder.iterdir()} == {"layers.tsv", "steps.tsv"}
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +129,17 @@ def test_a_checkpoint_that_does_not_fit_is_not_used(tmp_path, difference, capfd,
         saved.write_bytes(saved.read_bytes()[:1000])
     assert_same(run(tmp_path), uninterrupted)
     assert "starting again from step 0" in capfd.readouterr().err
+
+
+def test_training_ends_at_a_plateau(tmp_path):
+    _, [steps, _] = run(tmp_path, epochs=12, schedule="constant", plateau=0.999)
+    assert len(steps.splitlines()) == 1 + 3 * 6  # two epochs have nothing before them
+
+
+def test_a_plateau_is_too_little_gain_over_two_epochs():
+    assert not on_plateau([1.0, 0.5] * 2, 2, 0.01)  # two epochs have nothing before them
+    assert on_plateau([1.0, 1.0, 1.1, 1.3, 0.995, 0.995], 2, 0.01)
+    assert not on_plateau([1.0, 1.0, 1.2, 1.2, 0.98, 0.98], 2, 0.01)
 
 
 def test_a_loss_that_is_not_a_number_is_named(tmp_path):

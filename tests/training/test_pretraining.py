@@ -119,14 +119,6 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
     assert max(sizes) == 29 and 0.02 < np.mean(np.array(sizes) < 12) < 0.25
 
 
-def test_every_epoch_is_drawn_anew_and_by_its_generator_alone():
-    first, same, different = (
-        draw_examples(numbered_documents(), IDS, LENGTHS, np.random.default_rng(seed))
-        for seed in (0, 0, 1)
-    )
-    assert first == same != different
-
-
 def test_held_out_documents_are_two_percent():
     documents = numbered_documents(100)
     training, held_out = split_held_out(documents)
@@ -195,12 +187,8 @@ def test_sequences_are_consecutive_sentences_as_the_tokenizer_cuts_and_joins_the
 def test_masked_words_alone_and_next_words(corpus, byte_level):
     encoder = words_of(byte_level["roberta"], causal=False)
     documents, tokenizer = encoder.encode(corpus[0]), encoder.tokenizer
-    first, same, different = (
-        encoder.draw(documents, np.random.default_rng(seed)) for seed in (0, 0, 1)
-    )
-    assert first == same != different
     inputs = []
-    for example in first:
+    for example in encoder.draw(documents, np.random.default_rng(0)):
         positions, _ = example.target
         assert example.input_ids[0] == tokenizer.cls_token_id
         assert {0, len(example) - 1}.isdisjoint(positions)

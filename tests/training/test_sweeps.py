@@ -11,7 +11,6 @@ from bertshift.errors import UserError
 from bertshift.models.loading import save_model
 from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.losses import thinned
-from bertshift.training.loop import on_plateau
 from bertshift.training.sweeps import sweep, sweep_tables
 
 TASK = SETTINGS | {"metrics": ["accuracy"]}
@@ -59,9 +58,6 @@ def test_runs_that_were_finished_before_an_error_are_kept(folders, in_turn, tmp_
         sweep(bad | RUNS, *folders, tmp_path)
     assert sweep(RUNS, *folders, tmp_path) == in_turn[1]
     assert scores.stat().st_mtime_ns == finished
-    edited = RUNS["toy"] | {"training": TRAINING | {"code": "another"}}
-    sweep({"toy": edited}, *folders, tmp_path)
-    assert scores.stat().st_mtime_ns > finished
 
 
 def test_tables_have_a_row_for_each_run(in_turn):
@@ -95,22 +91,3 @@ def test_thinned_losses_keep_their_mean_and_end():
     assert np.average(table["value"], weights=weights) == pytest.approx(losses.mean())
     smoothed = pd.Series(losses).ewm(alpha=0.02).mean()[steps - 1]
     assert table["smoothed"].to_numpy() == pytest.approx(smoothed.to_numpy())
-
-
-def test_training_goes_on_to_a_plateau(folders, tmp_path):
-    long = TRAINING | {"epochs": 12, "schedule": "constant"}
-    runs = {
-        name: RUNS["toy"] | {"training": long | {"plateau": share}}
-        for name, share in {"late": 0.001, "early": 0.999}.items()
-    }
-    scores = sweep(runs, *folders, tmp_path)
-    assert scores["early"]["epochs"] == 3 < scores["late"]["epochs"]
-    for name, summary in scores.items():
-        steps = (tmp_path / name / "steps.tsv").read_text().splitlines()[1:]
-        assert summary["epochs"] == len(steps) / 6
-
-
-def test_a_plateau_is_too_little_gain_over_two_epochs():
-    assert not on_plateau([1.0, 0.5] * 2, 2, 0.01)  # two epochs have nothing before them
-    assert on_plateau([1.0, 1.0, 0.9, 1.1, 0.995, 0.995], 2, 0.01)
-    assert not on_plateau([1.0, 1.0, 1.2, 1.2, 0.98, 0.98], 2, 0.01)
