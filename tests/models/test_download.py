@@ -12,7 +12,12 @@ from safetensors.torch import load_file
 from transformers import BertConfig, BertForPreTraining
 
 from bertshift.errors import UserError
-from bertshift.models.loading import download_checkpoint, import_checkpoint, save_model
+from bertshift.models.loading import (
+    download_checkpoint,
+    fetch_checkpoint,
+    import_checkpoint,
+    save_model,
+)
 from bertshift.models.source import (
     as_asked_before,
     carry_source,
@@ -90,11 +95,17 @@ def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path):
     }
 
 
+def test_a_pickle_is_fetched_where_there_is_no_safetensors(hub, tmp_path):
+    hub.push("made/pickle", REVISION, {"config.json": b"{}", "pytorch_model.bin": b"pickle"})
+    folder = fetch_checkpoint("made/pickle", None, tmp_path)
+    assert (folder / "pytorch_model.bin").read_bytes() == b"pickle"
+
+
 @pytest.fixture
 def without_case(tmp_path):
     """A small BERT as Google published them: the tokenizer's vocabulary alone, and a config.json
     without a type."""
-    folder = tmp_path / "published"
+    folder = tmp_path / "without_case"
     save_model(folder, pretrained(1), TOKENIZER)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()
@@ -115,11 +126,13 @@ def test_lowercase_is_given_where_the_repository_does_not_say_it(without_case, t
         assert has_weights_of(tmp_path / "run", 1)
 
 
-def test_a_case_that_contradicts_the_repository_is_refused(without_case, tmp_path):
+def test_a_case_that_contradicts_the_repository_is_refused(without_case, hub, tmp_path):
     (without_case / "tokenizer_config.json").write_text('{"do_lower_case": true}')
     import_checkpoint(without_case, tmp_path / "agreed", lowercase=True)
     with pytest.raises(UserError, match="tokenizer_config.json says .* lowercased"):
         import_checkpoint(without_case, tmp_path / "run", lowercase=False)
+    with pytest.raises(UserError, match="tokenizer.json says .* lowercased"):
+        download_checkpoint(REPOSITORY, None, tmp_path / "run", tmp_path, lowercase=False)
     assert not (tmp_path / "run").exists()
 
 
