@@ -23,26 +23,34 @@ KINDS = {
         r=2, modules_to_save=["classifier", "pooler"], use_rslora=True
     ),
     "lora of the bare model": lora(task_type="FEATURE_EXTRACTION", r=4),
+    "lora of gpt2": lora(task_type="SEQ_CLS", target_modules=["c_attn"], fan_in_fan_out=True),
     "ia3": peft.IA3Config(task_type="SEQ_CLS", target_modules=ATTENTION, feedforward_modules=[]),
     "norms": peft.LNTuningConfig(task_type="SEQ_CLS", target_modules=["LayerNorm"]),
     "words": lora(r=2, trainable_token_indices={"word_embeddings": [7, 9]}),
 }
 
 
+def family_of(kind):
+    return "gpt2" if "gpt2" in kind else "bert"
+
+
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    folder, tokenizer = tmp_path_factory.mktemp("base"), tokenizer_of("bert")
-    save_model(folder, model_of("bert", vocab_size=len(tokenizer)), tokenizer)
+def bases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bases")
+    for kind in ("bert", "gpt2"):
+        tokenizer = tokenizer_of(kind)
+        model = model_of(kind, vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+        save_model(folder / kind, model, tokenizer)
     return folder
 
 
-def adapted(kind, base, folder):
+def adapted(kind, bases, folder):
     """Save a random adapter of this kind in a folder and return its model."""
     config = KINDS[kind]
     bare_model = config.task_type == "FEATURE_EXTRACTION"
     loader = AutoModel if bare_model else AutoModelForSequenceClassification
-    model = loader.from_pretrained(base)
-    model = peft.get_peft_model(model, copy.deepcopy(config)).eval()
+    base = loader.from_pretrained(bases / family_of(kind))
+    model = peft.get_peft_model(base, copy.deepcopy(config)).eval()
     torch.manual_seed(1)
     for weight in model.parameters():
         if weight.requires_grad:
@@ -61,8 +69,8 @@ def assert_identical(weights, expected):
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
-def test_merged_is_what_peft_merges_to_the_bit(kind, base, tmp_path):
-    model = adapted(kind, base, tmp_path)
+def test_merged_is_what_peft_merges_to_the_bit(kind, bases, tmp_path):
+    model, base = adapted(kind, bases, tmp_path), bases / family_of(kind)
     before, encoder = copied(model), load_encoder(base)
     plain = copied(encoder)
     merge_folder(encoder, tmp_path)
@@ -82,31 +90,31 @@ ROUTED = peft.PolyConfig(task_type="SEQ_CLS", target_modules=ATTENTION, r=2)
 @pytest.mark.parametrize(
     ("config", "problem"), [(PROMPTS, "its peft_type is PROMPT_TUNING"), (ROUTED, "task_ids")]
 )
-def test_what_cannot_be_merged_is_refused(config, problem, base, tmp_path):
-    model = AutoModelForSequenceClassification.from_pretrained(base)
+def test_what_cannot_be_merged_is_refused(config, problem, bases, tmp_path):
+    model = AutoModelForSequenceClassification.from_pretrained(bases / "bert")
     model = peft.get_peft_model(model, copy.deepcopy(config))
     model.save_pretrained(tmp_path)
     with pytest.raises(UserError, match=f"mine: .*{problem}"):
         merged_copy(model, "mine")
     with pytest.raises(UserError, match=f"{tmp_path.name}: .*{problem}"):
-        merge_folder(load_encoder(base), tmp_path)
+        merge_folder(load_encoder(bases / "bert"), tmp_path)
 
 
-def test_an_adapter_that_does_not_fit_or_is_damaged_is_refused(base, tmp_path):
-    adapted("lora", base, tmp_path)
+def test_an_adapter_that_does_not_fit_or_is_damaged_is_refused(bases, tmp_path):
+    adapted("lora", bases, tmp_path)
     for encoder in (model_of("bert", hidden_size=16), model_of("bert", num_hidden_layers=2)):
         with pytest.raises(UserError, match="does not fit its base"):
             merge_folder(encoder, tmp_path)
     weights, config = tmp_path / "adapter_model.safetensors", tmp_path / "adapter_config.json"
     weights.write_bytes(weights.read_bytes()[:-9])
     with pytest.raises(UserError, match="not a complete safetensors file"):
-        merge_folder(load_encoder(base), tmp_path)
+        merge_folder(load_encoder(bases / "bert"), tmp_path)
     config.write_text('{"peft_type": "LORA", "base_model_name_or_path": null}')
     with pytest.raises(UserError, match="adapter_config.json .*base_model_name_or_path"):
         base_of(tmp_path)
 
 
-def test_a_checkpoint_of_the_workflow_is_no_adapter(base, tmp_path):
-    adapted("lora", base, tmp_path / "adapter")
+def test_a_checkpoint_of_the_workflow_is_no_adapter(bases, tmp_path):
+    adapted("lora", bases, tmp_path / "adapter")
     with pytest.raises(UserError, match="adapter holds an adapter alone; merge it into its base"):
         import_checkpoint(tmp_path / "adapter", tmp_path / "run")
