@@ -87,14 +87,12 @@ def test_size_of_the_published_probe():
     assert count == 275_775 - 1  # the bias of the pooling's scores is not there
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_a_bank_trains_each_probe_as_if_alone(world, dropout):
+def test_a_bank_trains_each_probe_as_if_alone(world):
     examples, *_ = world
-    settings = replace(SETTINGS, input_dropout=dropout, hidden_dropout=dropout)
     probes = [Probe(*parts) for parts in product((MIX, (LAYERS,)), (0, 1), (1, 2))]
 
     def trained(probes):
-        bank = Bank(probes, examples["train"], settings, "x")
+        bank = Bank(probes, examples["train"], SETTINGS, "x")
         return train(bank, examples["train"], examples["train"].records, examples["dev"], MICRO_F1)
 
     together = trained(probes)

@@ -5,7 +5,6 @@ from fine_tuning import score_untrained
 from made_sidecars import sidecar
 from made_toys import bert_with, tokenizer_with
 
-from bertshift.files import write_tsv
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.probes.frozen import features, frozen, with_provenance
 from bertshift.tasks.loading import load_task
@@ -79,15 +78,25 @@ def test_a_linear_probe_beats_constant_answers(tables):
     assert values["constant", "pearson"] == 0 and values["linear_probe_mean", "pearson"] > 0.5
 
 
-def test_a_head_that_always_gives_the_same_answer_is_marked(start, tmp_path):
+def test_a_head_that_always_gives_the_same_answer_is_marked_and_so_twice(start, tmp_path):
     bert = load_encoder(start)
     torch.nn.init.zeros_(bert.pooler.dense.weight)
     torch.nn.init.ones_(bert.pooler.dense.bias)
     save_model(tmp_path, bert, TOKENIZER)
-    table, _ = table_of(CLASSES, tmp_path, rows=FEW)
+    settings = {"model": "base", "child": "classes", "scale": "demo"}
+    settings["checkpoints"] = {"1": {"label": "tiny"}}
+
+    def made():
+        table, used = table_of(CLASSES, tmp_path, rows=FEW, max_train=30)
+        return with_provenance(table, settings, SIDECAR, used)
+
+    table = made()
+    assert table.to_csv() == made().to_csv()
     answers = table.set_index("variant")["answer"]
     assert answers["random_head"].isin(["yes", "no"]).all()
     assert set(answers["linear_probe_pooled"]) == {"yes"}  # the majority of the training rows
+    data = "toys dev 40 of 160 (mirror); linear probes on toys train 30 of 480 (mirror)"
+    assert set(table["data"]) == {data}
 
 
 def test_padding_leaves_no_trace_and_the_mean_is_over_every_token(start):
@@ -100,16 +109,3 @@ def test_padding_leaves_no_trace_and_the_mean_is_over_every_token(start):
         mean = alone.last_hidden_state[0].mean(0)
         for name, expected in (("pooled", alone.pooler_output[0]), ("mean", mean)):
             assert together[name][i] == pytest.approx(expected.numpy(), abs=1e-5)
-
-
-def test_a_table_has_the_same_bytes_twice_and_says_what_it_was_made_from(start, tmp_path):
-    settings = {"model": "base", "child": "classes", "scale": "demo"}
-    settings["checkpoints"] = {"1": {"label": "tiny"}}
-    texts = []
-    for path in (tmp_path / "a", tmp_path / "b"):
-        table, used = table_of(CLASSES, start, rows=FEW, max_train=30)
-        write_tsv(path, with_provenance(table, settings, SIDECAR, used))
-        texts.append(path.read_text())
-    assert texts[0] == texts[1]
-    data = "toys dev 40 of 160 (mirror); linear probes on toys train 30 of 480 (mirror)"
-    assert data in texts[0]

@@ -125,24 +125,24 @@ def test_records_too_few_for_any_code_but_the_uniform_one_are_warned_of(
     assert capsys.readouterr().err.count("no portion of the 130 records but the whole has 32") == 1
 
 
-def test_an_interrupted_run_goes_on_and_gives_the_same_table(describe_in, edges, monkeypatch):
+def test_what_is_done_is_not_done_again_and_tables_are_the_same_twice(
+    describe_in, edges, monkeypatch
+):
     replicates = [(1, 1), (1, 2)]
-    uninterrupted = describe_in(edges, SHORT, replicates, "uninterrupted")
     trained = []
 
-    def interrupted(bank, *arguments):
-        if len(trained) == 4:
-            raise KeyboardInterrupt
+    def counted(bank, *arguments):
         trained.append(bank.name)
         return train(bank, *arguments)
 
-    monkeypatch.setattr(mdl, "train", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        describe_in(edges, SHORT, replicates)
-    trained.insert(0, None)  # is not interrupted again
-    resumed = describe_in(edges, SHORT, replicates)
-    assert resumed.to_csv() == uninterrupted.to_csv()
-    # Replicates, tasks and portions that are large enough, each once.
-    assert len(trained) == 1 + 2 * 2 * 3
-    describe_in(edges, replace(SHORT, tasks={"spr": {"width": 8}}), replicates)
-    assert set(trained[13:]) == {f"mdl spr {portion}" for portion in (0.3, 0.6, 1)}
+    monkeypatch.setattr(mdl, "train", counted)
+    table = describe_in({"pos": edges["pos"]}, SHORT, replicates)
+    assert table.to_csv() == describe_in({"pos": edges["pos"]}, SHORT, replicates).to_csv()
+    # Replicates and portions that are large enough, each once.
+    assert len(trained) == 2 * 3
+    again = describe_in({"pos": edges["pos"]}, SHORT, replicates, "again")
+    assert table.to_csv() == again.to_csv()
+    for width in (8, 4):  # of one task: the other one's probes stay
+        describe_in(edges, replace(SHORT, tasks={"spr": {"width": width}}), replicates)
+    assert len(trained) == 12 + 2 * 6
+    assert set(trained[12:]) == {f"mdl spr {portion}" for portion in (0.3, 0.6, 1)}

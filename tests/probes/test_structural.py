@@ -152,7 +152,6 @@ def test_from_a_file_to_the_table(stored, capsys):
         return structural.probe("rte", sources, world.sentences, settings, world.parts)
 
     table = run(settings)
-    assert list(table)[-2 - BLOCKS :] == ["value", "n", *JACKKNIFE_COLUMNS]
     assert set(table["layer"]) == {0, 1, 2} and set(table["rank"]) == {WIDTH}
     assert set(table["probe_seed"]) == {1, 2}
     assert table.groupby(["kind", "measure"]).size().to_dict() == {
