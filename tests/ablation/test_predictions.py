@@ -6,8 +6,7 @@ from made_toys import CASES, TOKENIZER, model_of
 
 from bertshift.ablation import predictions
 from bertshift.ablation.predictions import under_every_ablation
-from bertshift.ablation.resuming import ResumingEncoder, resuming
-from bertshift.models.ablate import NOTHING, Ablation, averaging, every_ablation
+from bertshift.models.ablate import NOTHING, averaging, every_ablation
 
 
 def assert_close(answers, expected):
@@ -19,13 +18,11 @@ def assert_close(answers, expected):
         assert [answer.margin for answer in answers] == pytest.approx(margins, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("kind", "characters"), [("classification", 30), ("regression", 10**6), ("spans", 30)]
-)
+@pytest.mark.parametrize(("kind", "characters"), [("classification", 10**6), ("spans", 30)])
 def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, kind, characters):
     monkeypatch.setattr(predictions, "CHARACTERS", {"cpu": characters})  # of a chunk
     task, rows = CASES[kind]
-    model, rows = model_of(task), rows[:6]
+    model, rows = model_of(task), rows[:4]
     encoder, before = model.encoder, copied(model)
     by_ablation = under_every_ablation(task, model, rows, TOKENIZER)
     assert model.encoder is encoder and not changed(before, model)
@@ -38,18 +35,3 @@ def test_every_ablation_predicts_what_the_changed_model_predicts(monkeypatch, ki
         with disabled(model.encoder, ablation, means):
             assert_close(answers, task.predict(model, rows, TOKENIZER))
     assert sum(not np.array_equal(answers, plain) for answers in by_ablation.values()) > 20
-
-
-def test_an_encoder_refuses_what_it_cannot_resume():
-    task, rows = CASES["classification"]
-    model = model_of(task)
-    with resuming(model) as encoder:
-        encoder.ablation = Ablation("zero", 2, 1)
-        with pytest.raises(ValueError, match="inputs of layer 1 are kept"):
-            task.predict(model, rows, TOKENIZER)
-        encoder.forget()
-        task.predict(model, rows[:5], TOKENIZER)
-        encoder.advance()
-        with pytest.raises(ValueError, match="new inputs"):
-            task.predict(model, rows[5:], TOKENIZER)
-    assert not isinstance(model.encoder, ResumingEncoder)

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from disabling import disabled
@@ -149,9 +148,15 @@ def saved(tmp_path_factory):
     return SETTINGS, runs, [row | {"split": "dev"} for row in rows], SIDECAR
 
 
-def test_the_extremes_of_each_replicate_are_run_again_on_all_examples(saved):
+@pytest.fixture(scope="module")
+def swept(saved):
+    """The table and the arrays of a sweep on 30 of 40 examples."""
+    return ablate("toy", *saved, ["uniform", "zero"], max_dev=30, confirm=1)
+
+
+def test_the_extremes_of_each_replicate_are_run_again_on_all_examples(saved, swept):
     settings, runs, rows, sidecar = saved
-    table, arrays = ablate("toy", *saved, ["uniform", "zero"], max_dev=30, confirm=1)
+    table, arrays = swept
     sampled, complete = (table[table["sample"] == which] for which in ("sample", "complete"))
     ablations = 1 + 2 * 2 * 5
     assert len(sampled) == 2 * (ablations * 2 + 2) and len(complete) == 2 * 2 * 3
@@ -183,9 +188,7 @@ def test_the_extremes_of_each_replicate_are_run_again_on_all_examples(saved):
         assert heads["q"].to_numpy() == pytest.approx(q[:2])
 
 
-def test_a_table_says_what_it_was_made_from_and_which_run_failed(saved):
-    table, _ = ablate("toy", *saved, ["zero"], max_dev=30)
-    table = pd.concat([table, table.assign(sample="complete", n=40)])
+def test_a_table_says_what_it_was_made_from_and_which_run_failed(swept):
     outcomes = {
         (init, 1): {"metric": "f1", "scores": {"f1": f1, "accuracy": f1},
                     "majority": {"accuracy": 0.5},
@@ -193,7 +196,7 @@ def test_a_table_says_what_it_was_made_from_and_which_run_failed(saved):
         for init, f1 in ((1, 0.9), (2, 0.51))
     }  # fmt: skip
     settings = {"scale": "demo", "checkpoints": {"1": {"label": "one"}, "2": {"label": "two"}}}
-    table = with_provenance(table, settings, SIDECAR, outcomes)
+    table = with_provenance(swept[0], settings, SIDECAR, outcomes)
     runs = table[["init", "failed", "checkpoint"]].drop_duplicates().to_numpy().tolist()
     assert runs == [[1, False, "one"], [2, True, "two"]]
     data = "toys dev {} of 40 (generated); trained on toys train 9 of 9 (generated)"
@@ -205,7 +208,7 @@ def test_nothing_runs_again_after_a_sweep_on_all_examples(saved):
     settings, runs, *data = saved
     run = dict([*runs.items()][:1])
     # The examples that the task is scored on are complete, even if a sample of the data set.
-    for max_dev, limit, size in ((None, None, 40), (None, 40, 40), (20, 30, 20)):
+    for max_dev, limit, size in ((None, None, 40), (20, 30, 20)):
         task = settings | {"max_dev": max_dev}
         table, arrays = ablate("toy", task, run, *data, ["uniform"], limit, confirm=3)
         assert not table.duplicated(["metric", "layer", "head", "score"]).any()
