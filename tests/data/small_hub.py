@@ -33,8 +33,8 @@ class SmallHub:
     """`repositories` maps an id to {path: content}, its commit REVISION; `faults` an id to what is
     wrong with its data files. `pages` are files at addresses of their own, by path.
 
-    Faults: drop (the connection breaks midway), drop once (in the first answer only), html (a page
-    with status 200), error (status 500), flipped (one bit differs).
+    Faults: drop (the connection breaks midway), drop once (in the first answer only), flipped (one
+    bit differs).
     """
 
     def __init__(
@@ -119,10 +119,6 @@ class Handler(BaseHTTPRequestHandler):
         fault = hub.faults.get(repository) if path.endswith(".parquet") and body else None
         if fault == "drop once":
             fault = "drop" if hub.requests[repository, path] == 1 else None
-        if fault == "error":
-            return self.answer(500, b"")
-        if fault == "html":
-            return self.answer(200, b"<!DOCTYPE html><html>Sign in</html>", headers)
         if fault == "flipped":
             content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
         status = 200

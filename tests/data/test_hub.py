@@ -78,7 +78,7 @@ def questions() -> bytes:
     return parquet_file(columns | {"answers": answers})
 
 
-FAULTS = ("drop", "drop-once", "html", "error", "flipped")
+FAULTS = ("drop", "drop-once", "flipped")
 REVISIONS = {"gone": "f" * 40, "branch": "main", "busy": BUSY}
 
 
@@ -98,7 +98,6 @@ def outcome(tmp_path_factory):
     repositories = dict.fromkeys(FAULTS, good) | {
         "good": good,
         "card": repository(glue(4, first="premise"), glue(2)),
-        "empty": repository(glue(4), glue(0)),
         "ewt": {"README.md": card("en_ewt", ["train", "dev", "test"]), **ewt},
         "squad2": {"README.md": b""}
         | dict.fromkeys(("train-0.parquet", "validation-0.parquet"), questions()),
@@ -108,7 +107,7 @@ def outcome(tmp_path_factory):
             "20231101.en/train-00001-of-00041.parquet": b"never fetched",
         },
     }
-    cases = {name: case("rte", name) for name in (*FAULTS, "good", "card", "empty", "absent")}
+    cases = {name: case("rte", name) for name in (*FAULTS, "good", "card", "absent")}
     cases |= {name: case("rte", "good", revision=revision) for name, revision in REVISIONS.items()}
     cases |= {"config": case("rte", "good", name="ret"),
               "splits": case("rte", "good", splits={"train": "train", "dev": "valid"}),
@@ -161,8 +160,6 @@ def test_every_kind(outcome):
     ("case", "problem"),
     [
         ("drop", "in 4 attempts (RemoteProtocolError"),
-        ("html", "in 4 attempts (OSError: Consistency check failed"),
-        ("error", "in 4 attempts (HTTPStatusError: Server error '500"),
         ("flipped", "train-00000-of-00001.parquet arrived with another SHA-256"),
         ("busy", "in 4 attempts (ConnectionError"),
         ("gone", f"The hub has no made/good@{'f' * 40}"),
@@ -172,7 +169,6 @@ def test_every_kind(outcome):
         ("card", "CastError: Couldn't cast"),
         ("config", "BuilderConfig 'ret' not found"),
         ("labels", "split train, row 1 has the unknown label 'entailment'"),
-        ("empty", "The files of the hub's made/empty@"),
     ],
 )
 def test_a_fault_is_one_sentence_and_leaves_nothing(outcome, case, problem):

@@ -3,23 +3,28 @@
 import re
 from collections import Counter
 
-import pytest
 from conftest import ROOT
 
 from bertshift.config import read_catalogue
-from bertshift.data.edges import uner
+from bertshift.data.edges import propbank, uner
 from bertshift.data.edges.prepare import prepare_edges
 from bertshift.data.edges.records import read_edge_sidecar
 
 CATALOGUE = read_catalogue(ROOT / "config/edges.yaml")
 
 
-@pytest.mark.parametrize("name", ["gum_entities", "ewt_srl"])
-def test_counts_are_those_that_the_catalogue_expects(name, mirror, tmp_path):
-    prepare_edges(name, CATALOGUE[name], mirror, tmp_path)
-    assert CATALOGUE[name]["expected"]
-    remark = CATALOGUE[name].get("remark")
-    assert read_edge_sidecar(tmp_path)["remarks"] == ([remark] if remark else [])
+def test_counts_are_those_that_the_catalogue_expects(mirror, tmp_path):
+    prepare_edges("gum_entities", CATALOGUE["gum_entities"], mirror, tmp_path)
+    assert CATALOGUE["gum_entities"]["expected"]
+    assert read_edge_sidecar(tmp_path)["remarks"] == []
+
+
+def test_frames_are_those_that_the_catalogue_expects(mirror):
+    spec = CATALOGUE["ewt_srl"]
+    files = {split: mirror / spec["files"][split] for split in ("dev", "test")}
+    for name, split in propbank.read("srl", files).items():
+        targets = sum(len(row["targets"]) for row in split.records)
+        assert {"frames": split.source["frames"], "targets": targets} == spec["expected"][name]
 
 
 def test_uner_agrees_with_its_statistics(mirror):

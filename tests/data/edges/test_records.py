@@ -2,9 +2,8 @@
 
 import pytest
 
-from bertshift.data.edges.records import read_edge_sidecar, read_edges, record, target
+from bertshift.data.edges.records import record, target
 from bertshift.errors import UserError
-from bertshift.files import write_json, write_jsonl
 
 WORDS = ["Ann", "saw", "the", "river", "."]
 FAULTS = [
@@ -45,13 +44,3 @@ def test_targets_that_tasks_allow():
     assert record("spr", "", WORDS, [target([], (1, 2), (0, 1))])
     assert record("dependencies", "", WORDS, [target("root", (1, 2), (1, 2))])
     assert record("pos", "", ["26 000", "\u3000"], [])["words"] == ["26 000", "\u3000"]
-
-
-def test_reading_needs_the_sidecar_and_a_split_that_is_there(tmp_path):
-    write_jsonl(tmp_path / "train.jsonl", [{"words": ["a", "b"], "targets": []}])
-    with pytest.raises(UserError, match=r"edges.json does not exist; prepare the edge set"):
-        read_edges(tmp_path, "train")
-    write_json(tmp_path / "edges.json", {"counts": {"train": {"records": 1}}})
-    assert len(read_edges(tmp_path, "train")) == 1 and read_edge_sidecar(tmp_path)["counts"]
-    with pytest.raises(UserError, match="has no split 'test', only train"):
-        read_edges(tmp_path, "test")
