@@ -12,59 +12,34 @@ from safetensors import SafetensorError
 from bertshift.running.jobs import job
 
 
-def full_disk():
-    raise OSError(errno.ENOSPC, "No space left on device")
+def snakemake(log, **more):
+    return SimpleNamespace(threads=1, params={}, resources={}, log=log, **more)
 
 
-def weights_on_a_full_disk():
-    raise SafetensorError(
-        "Error while serializing: I/O error: No space left on device (os error 28)"
-    )
-
-
-def array_on_a_full_disk():
-    raise OSError("160000 requested and 8192 written")  # NumPy's, which has no number
-
-
-def out_of_memory():
-    raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
-
-
-def interrupted():
-    raise KeyboardInterrupt
+FULL = "error: no space left on the disk; free some and call the same command again"
 
 
 @pytest.mark.parametrize(
-    ("fail", "advice"),
+    ("fault", "advice"),
     [
-        (interrupted, "error: interrupted; call the same command again"),
-        (full_disk, "error: no space left on the disk; free some and call the same command again"),
-        (weights_on_a_full_disk, "error: no space left on the disk"),
-        (array_on_a_full_disk, "error: no space left on the disk"),
-        (
-            out_of_memory,
-            "error: the GPU's memory does not hold this; leave the GPU to this job alone",
-        ),
+        (KeyboardInterrupt(), "error: interrupted; call the same command again"),
+        (OSError(errno.ENOSPC, "No space left on device"), FULL),
+        (SafetensorError("Error while serializing: No space left on device (os error 28)"), FULL),
+        (OSError("160000 requested and 8192 written"), FULL),  # NumPy's, which has no number
+        (torch.cuda.OutOfMemoryError(), "error: the GPU's memory does not hold this; leave"),
     ],
 )
 def test_what_a_machine_or_its_user_ends_is_an_error_with_advice(
-    tmp_path, monkeypatch, fail, advice
+    tmp_path, monkeypatch, fault, advice
 ):
     monkeypatch.setattr(os, "environ", os.environ.copy())
     log = tmp_path / "job.log"
-    with (
-        pytest.raises(SystemExit),
-        job(SimpleNamespace(threads=1, params={}, resources={}, log=log)),
-    ):
+    with pytest.raises(SystemExit), job(snakemake(log)):
         try:
-            fail()
+            raise fault
         except Exception as error:
             raise RuntimeError("while saving") from error
     assert log.read_text().splitlines()[-1].startswith(advice)
-
-
-def snakemake(log, **more):
-    return SimpleNamespace(threads=1, params={}, resources={}, log=log, **more)
 
 
 def test_a_job_records_what_it_took(tmp_path, monkeypatch):
