@@ -49,16 +49,18 @@ def answers(measured, attended, inputs):
     return answers_of
 
 
-@pytest.mark.parametrize(("run", "init"), [("r1", 1), ("r2", 2)])
-def test_shares_are_counts_of_single_maps(measured, answers, run, init):
+def test_shares_are_counts_of_single_maps(measured, answers):
     _, table, maps = measured
-    likely, proposed = answers(run)
-    rows = table[table["init"] == init].set_index(["variant", "pattern"])["value"]
-    for variant, classes in (("classified", likely.argmax(axis=1)), ("proposed", proposed)):
-        expected = np.bincount(classes, minlength=5) / 120
-        np.testing.assert_allclose(rows[variant][list(CLASSES)], expected, atol=1e-12)
-    surest = maps.query("variant == 'most_confident' and init == @init").set_index("pattern")
-    assert surest["value"][list(CLASSES)].tolist() == pytest.approx(likely.max(axis=0).tolist())
+    for run, init in (("r1", 1), ("r2", 2)):
+        likely, proposed = answers(run)
+        rows = table[table["init"] == init].set_index(["variant", "pattern"])["value"]
+        for variant, classes in (("classified", likely.argmax(axis=1)), ("proposed", proposed)):
+            expected = np.bincount(classes, minlength=5) / 120
+            np.testing.assert_allclose(rows[variant][list(CLASSES)], expected, atol=1e-12)
+        surest = maps.query("variant == 'most_confident' and init == @init").set_index("pattern")
+        assert surest["value"][list(CLASSES)].tolist() == pytest.approx(
+            likely.max(axis=0).tolist()
+        )
     assert (table["maps"] == 120).all() and (table["n"] == 20).all()
     assert table[JACKKNIFE_COLUMNS].notna().all(axis=None)
     assert (table["labels_by_person"] == 7).all() and (table["f1_macro_resubstituted"] == 1).all()
