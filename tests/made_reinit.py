@@ -28,99 +28,49 @@ STORY = {
 DATA = "{0} train 300 of 3600 (generated); {0} dev 300 of 500, a sample of 9815 (generated)"
 
 
-def rows_of(task, model, init, seed, value, loss, **more):
+def rows_of(task, model, init, seed, value, **more):
     """A run's rows of results/sweeps; a `value` of None is the majority class's."""
     scores = MAJORITY[task] if value is None else dict.fromkeys(METRICS[task], value)
     return [
         {"model": model, "task": task, "init": init, "seed": seed, "metric": metric, "headline": metric == METRICS[task][0],
          "value": scores[metric], "majority": MAJORITY[task][metric], "failed": value is None, "train": 300, "dev": 300,
-         **PLACE, "data": DATA.format(task), "epochs": 3.0, "loss": loss, **more}
+         **PLACE, "data": DATA.format(task), "epochs": 3.0, "loss": 0.5, **more}
         for metric in METRICS[task]
     ]  # fmt: skip
 
 
-def layers_sweep(task, layers=12, inits=2, seeds=1, noise=0.004, scheme="", name="{}"):
-    """Schemes b and d lose half of what A keeps."""
-    random, rows = np.random.default_rng(list(f"{task}{scheme}".encode())), []
-    for init, seed, k in product(range(1, inits + 1), range(1, seeds + 1), range(1, layers + 2)):
-        value = STORY[task]((k - 1) / layers)
-        if value is not None:
-            low = MAJORITY[task][METRICS[task][0]]
-            value = (
-                low
-                + (value - low) * (0.5 if scheme and k <= layers else 1)
-                + random.normal(0, noise)
-            )
-        model = name.format(task if k > layers else f"{task}.reinit{k}{scheme}") + "@cased"
-        rows += rows_of(task, model, init, seed, value, 0.7 - 0.02 * k, position=k, layers=layers)
-    return pd.DataFrame(rows)
-
-
-def losses(task, layers=12, inits=2, seeds=1):
+def layers_sweep(task, layers=12, inits=5):
     rows = []
-    for init, seed, k in product(range(1, inits + 1), range(1, seeds + 1), range(1, layers + 2)):
-        for step in range(10, 101, 10):
-            value = (
-                0.7 * np.exp(-step * k / (60 * layers)) + 0.01 * ((step // 10) % 2) + 0.01 * init
-            )
-            rows.append({"step": step, "value": value, "smoothed": value + 0.02, "task": task, "init": init, "seed": seed,
-                         "model": f"{task}.reinit{k}@cased" if k <= layers else f"{task}@cased", "metric": "loss", **PLACE,
-                         "data": DATA.format(task), "position": k, "layers": layers})  # fmt: skip
+    for init, k in product(range(1, inits + 1), range(1, layers + 2)):
+        value = STORY[task]((k - 1) / layers)
+        model = f"{task}@cased" if k > layers else f"{task}.reinit{k}@cased"
+        rows += rows_of(task, model, init, 1, value, position=k, layers=layers)
     return pd.DataFrame(rows)
 
 
-def heads(task, layers=12, heads=12, inits=2, seeds=1, noise=0.0, baselines=5, spread=0.01):
-    """The paper's differences, layers 11 and 12 being the last two of any model; at other shapes
-    the first heads'."""
+def heads(task, inits=5, seeds=1, baselines=5, spread=0.01):
+    """The paper's differences."""
     entry = PAPER["figure5" if task == "cola" else "figure6"]
-    random = np.random.default_rng(list(task.encode()))
     middle, rows, plain = entry["baseline"], [], []
-    own = dict(zip((1, 2, layers - 1, layers), entry["rows"].values()))
+    own = dict(zip((1, 2, 11, 12), entry["rows"].values()))
     for init in range(1, inits + 1):
         around = spread * np.linspace(-1, 1, baselines)
         for seed, shift in enumerate(around, 1):
-            plain += rows_of(
-                task,
-                f"{task}@cased",
-                init,
-                seed,
-                middle + shift,
-                0.4,
-                position=seed,
-                layers=layers,
-            )
-        for seed, (layer, deltas), head in product(
-            range(1, seeds + 1), own.items(), range(1, heads + 1)
-        ):
-            value = middle + deltas[head - 1] + random.normal(0, noise)
-            rows += rows_of(task, f"{task}.reinitL{layer}H{head}@cased", init, seed, value, 0.5, position=head,
-                            layers=layers, layer=layer)  # fmt: skip
+            value = middle + shift
+            plain += rows_of(task, f"{task}@cased", init, seed, value, position=seed, layers=12)
+        for seed, (layer, deltas) in product(range(1, seeds + 1), own.items()):
+            for head, delta in enumerate(deltas, 1):
+                model = f"{task}.reinitL{layer}H{head}@cased"
+                where = {"position": head, "layers": 12, "layer": layer}
+                rows += rows_of(task, model, init, seed, middle + delta, **where)
     return head_table(pd.DataFrame(rows), pd.DataFrame(plain))
 
 
-def of_college(layers=4, number=4, **replicates):
-    """{item: {path: table}}"""
-    sweeps = {
-        f"results/sweeps/{task}@cased.reinit.tsv": layers_sweep(task, layers, **replicates)
-        for task in STORY
-    }
-    schemes = {
-        f"results/sweeps/{task}@cased.reinit{scheme}.tsv": layers_sweep(task, layers, scheme=scheme, **replicates)
-        for task in ("cola", "mrpc") for scheme in ("", "b", "d")
-    }  # fmt: skip
-    cola, stsb = (
-        {f"results/reinit_heads/{task}@cased.tsv": heads(task, layers, number, **replicates)}
-        for task in ("cola", "stsb")
-    )
-    mrpc = "results/sweeps/mrpc@cased.reinit.tsv"
-    curves = {k: v for k, v in replicates.items() if k != "noise"}
-    return {
-        "figure3": sweeps,
-        "table_mrpc": {mrpc: sweeps[mrpc]},
-        "figure4": {
-            f"results/sweeps/{task}@cased.reinit.losses.tsv": losses(task, layers, **curves)
-            for task in STORY
-        },
-        "schemes": schemes,
-        **{f"figure{n}": cola if n % 2 else stsb for n in range(5, 11)},
-    }
+def of_college(item, layers=12):
+    """{path: table} of Figure 3 or one of Figures 5 to 10."""
+    if item == "figure3":
+        return {
+            f"results/sweeps/{task}@cased.reinit.tsv": layers_sweep(task, layers) for task in STORY
+        }
+    task = "cola" if item in ("figure5", "figure7", "figure9") else "stsb"
+    return {f"results/reinit_heads/{task}@cased.tsv": heads(task)}

@@ -2,18 +2,16 @@ import base64
 import zlib
 
 import numpy as np
-import pandas as pd
 import pytest
-from made_papers import configuration, real
+from made_papers import ROOT, configuration, real
 from PIL import Image
 
-from bertshift import files
+from bertshift.files import read_tsv
 from bertshift.page import data
 from bertshift.page.pairs import pairs
-from bertshift.page.render import render
-from bertshift.papers import by_name
 from bertshift.requests import figures
-from bertshift.verdicts.multiplicity import with_claim_verdicts
+
+REAL = ROOT / "docs/real"
 
 # Maps of heads, curves beside published ones, a curve with a null, scores of replicates, another
 # family.
@@ -24,53 +22,39 @@ SENTENCE = ["[CLS]", "he", "was", "<b>becoming</b>", "agitated", ".", "[SEP]"]
 
 
 class Made:
-    """Figures and tables of the real run, through disk as a job reads them."""
+    """Figures and tables of the real run, with white pictures."""
 
     def __init__(self, folder, published):
         self.folder, self.published, config = folder, published, configuration()
-        inputs = {name: real(name) for name in NAMES}
-        self.figures, self.tables, claims = [], {}, []
-        for name, tables in inputs.items():
-            paper = name.split("/")[0]
-            _, table, caption = by_name.draw(name, tables, published[paper])
-            (folder / paper).mkdir(exist_ok=True)
+        self.figures, self.tables = [], {}
+        for name in NAMES:
+            tables = real(name)
+            (folder / name).parent.mkdir(exist_ok=True)
             Image.new("RGB", (40, 30), "white").save(folder / f"{name}.png")
-            files.write_tsv(folder / f"{name}.tsv", table)
             entry = {
                 "name": name,
                 "models": figures.models_of(config, name),
                 "tables": list(tables),
             }
-            self.figures.append((entry, files.read_tsv(folder / f"{name}.tsv"), caption))
+            caption = (REAL / f"{name}.txt").read_text(encoding="utf-8")
+            self.figures.append((entry, read_tsv(REAL / f"{name}.tsv"), caption))
             self.tables |= {
                 path: one for path, one in tables.items() if path.split("/")[1] in figures.OF_PAIRS
             }
-            claims.append(by_name.decide(name, tables, published[paper]))
-        by_paper = pd.concat(claims).groupby("paper", sort=False, group_keys=False)
-        files.write_tsv(
-            folder / "claims.tsv", pd.concat(with_claim_verdicts(rows) for _, rows in by_paper)
-        )
-        self.claims = files.read_tsv(folder / "claims.tsv")
+        claims = read_tsv(REAL / "claims.tsv")
+        is_drawn = (claims["paper"] + "/" + claims["figure"]).isin(NAMES)
+        self.claims = claims[is_drawn].reset_index(drop=True)
 
-    def data(self, caption=None, **changes):
-        """Make the page's data; `caption` replaces every figure's own, and `changes` columns of
-        the claims."""
+    def data(self):
         drawn = []
-        for entry, table, own in self.figures:
+        for entry, table, caption in self.figures:
             image = self.folder / f"{entry['name']}.png"
-            drawn.append(
-                data.figure(entry, table, caption or own, self.published, image, self.folder)
-            )
+            drawn.append(data.figure(entry, table, caption, self.published, image, self.folder))
         examples = {"mnli": example("mnli", "base")}
-        return data.page(
-            drawn, self.claims.assign(**changes), self.published, pairs(self.tables), examples
-        )
+        return data.page(drawn, self.claims, self.published, pairs(self.tables), examples)
 
     def table(self, name):
         return next(table for entry, table, _ in self.figures if entry["name"] == name)
-
-    def html(self, **changes):
-        return render(self.data(**changes))
 
 
 def example(model, parent):

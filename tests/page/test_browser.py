@@ -33,8 +33,8 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def address(made_page):
-    write_text(made_page.folder / "index.html", made_page.html())
+def address(made_page, page_data):
+    write_text(made_page.folder / "index.html", render(page_data))
     return (made_page.folder / "index.html").as_uri()
 
 

@@ -12,7 +12,7 @@ VALUE, LOW, HIGH, REPLICATES, RUN = 4, 5, 6, 7, 8
 
 
 def test_the_page_is_one_file_and_the_same_bytes(made_page, page_data):
-    html = made_page.html()
+    html = render(made_page.data())
     assert html == render(page_data) and len(html) < 3_000_000
     outside = re.findall(
         r"<(?:link|iframe|script[^>]* src)|@import|url\((?!data:)", html.partition("<body>")[0]
@@ -20,11 +20,11 @@ def test_the_page_is_one_file_and_the_same_bytes(made_page, page_data):
     assert not outside and data_of_page(html) == json.loads(json.dumps(page_data))
 
 
-def test_text_from_tables_cannot_become_markup(made_page):
+def test_text_from_tables_cannot_become_markup():
     bad = "</script><img src=x onerror=alert(1)> & \"'\u2028"
-    html = made_page.html(caption=bad, reason=bad, statement=bad, published_value=bad)
+    html = render({"title": "<img src=x>", "claims": [{"statement": bad}]})
     assert "<img src=x" not in html and "\u2028" not in html
-    assert {one["statement"] for one in data_of_page(html)["claims"]} == {bad}
+    assert [one["statement"] for one in data_of_page(html)["claims"]] == [bad]
 
 
 def test_claims_that_are_not_testable_come_last(page_data):
@@ -47,25 +47,20 @@ def test_ends_of_criteria_are_those_of_their_words(page_data):
 @pytest.mark.parametrize(
     ("words", "number"),
     [("-1.5", [-1.5] * 3), ("+0.010", [0.01] * 3), ("32 %", [32] * 3), ("0.23 (digitised, padded)", [0.23] * 3),
-     ("0.84 ± 0.02", [0.84, 0.82, 0.86]), ("0.201 and 0.209", None), ("13/24 within 0.7", None), ("", None),
-     ("0.6, above its own baseline of .526", None), ("max ratio 0.34 (dep/constituents)", None)],
+     ("0.84 ± 0.02", [0.84, 0.82, 0.86]), ("0.201 and 0.209", None), ("13/24 within 0.7", None), ("", None)],
 )  # fmt: skip
 def test_published_values_that_are_numbers(words, number):
     assert data.published_number(words) == (number and pytest.approx(number))
 
 
 def test_a_chart_has_every_number_of_the_table(made_page, page_data):
-    for (entry, table, _), one in zip(made_page.figures, page_data["figures"]):
-        if entry["name"] != "kovaleva2019/figure5":
-            continue
-        rows = one["chart"]["rows"]
-        assert len(rows) == len(table) and one["chart"]["alike"]
-        np.testing.assert_allclose([row[VALUE] for row in rows], table["value"], rtol=1e-3)
-        assert [row[1] for row in rows] == [
-            int(source == "published") for source in table["source"]
-        ]
-        named = [one["chart"]["lines"][row[0]]["name"] for row in rows]
-        assert named == list(table["panel"])
+    [one] = [one for one in page_data["figures"] if one["name"] == "kovaleva2019/figure5"]
+    table, rows = made_page.table(one["name"]), one["chart"]["rows"]
+    assert len(rows) == len(table) and one["chart"]["alike"]
+    np.testing.assert_allclose([row[VALUE] for row in rows], table["value"], rtol=1e-3)
+    assert [row[1] for row in rows] == [int(source == "published") for source in table["source"]]
+    named = [one["chart"]["lines"][row[0]]["name"] for row in rows]
+    assert named == list(table["panel"])
 
 
 def test_nulls_and_baselines_stand_beside_what_they_are_of(page_data):
@@ -78,8 +73,8 @@ def test_nulls_and_baselines_stand_beside_what_they_are_of(page_data):
     assert found["kovaleva2019/figure3"]["choices"][0]["key"] == "variant"
 
 
-def test_noise_stands_beside_the_measures_of_its_model(made_page):
-    found = pairs.pairs(made_page.tables)
+def test_noise_stands_beside_the_measures_of_its_model(page_data, made_page):
+    found = page_data["pairs"]
     assert found and not [name for name in found if ".noise" in name]
     one = found["mnli_vs_base"]["measures"]["svcca"]["noise"]["layers"]
     table = made_page.tables["results/svcca/mnli.noise_vs_base.tsv"]
@@ -95,9 +90,8 @@ def test_noise_stands_beside_the_measures_of_its_model(made_page):
     ]
 
 
-def test_measures_of_two_models(made_page):
-    found = pairs.pairs(made_page.tables)
-    pair = found["mnli_vs_base"]["measures"]["svcca"]
+def test_measures_of_two_models(page_data, made_page):
+    pair = page_data["pairs"]["mnli_vs_base"]["measures"]["svcca"]
     table = made_page.tables["results/svcca/mnli_vs_base.tsv"]
     kept = table[(table["variant"] == "svcca99") & (table["layer"] == 2)]
     ours = {layer: (mean, each) for layer, mean, _, _, each in pair["layers"]}

@@ -23,7 +23,7 @@ def test_same_numbers_same_bytes(draw, tmp_path):
     paths = [tmp_path / f"figure2.{kind}" for kind in ("png", "tsv", "txt", "pdf")]
 
     def contents():
-        style.save(draw("merchant2020/figure2", real("merchant2020/figure2")), *paths)
+        style.save(draw("merchant2020/figure2", real("merchant2020/figure2", "/mnli")), *paths)
         return [path.read_bytes() for path in paths]
 
     png, tsv, txt, pdf = contents()
@@ -72,6 +72,6 @@ def test_the_figures_of_the_shipped_configuration_are_all_that_there_are():
 
 def test_a_table_without_the_rows_says_so(draw):
     name = "kovaleva2019/figure5"
-    tables = {path: table.assign(metric="js") for path, table in real(name).items()}
+    tables = {path: table.assign(metric="js") for path, table in real(name, "/mnli").items()}
     with pytest.raises(UserError, match=r"cosine/\w+_vs_base.tsv has no rows of metric 'cosine'"):
         draw(name, tables)

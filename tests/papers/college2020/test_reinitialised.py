@@ -5,10 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from bertshift.papers.college2020 import (
-    losses,
-    reinitialised_heads,
-)
+from bertshift.papers.college2020 import losses, reinitialised_heads
 
 
 @pytest.mark.parametrize(

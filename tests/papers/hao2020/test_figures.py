@@ -7,7 +7,7 @@ def drawn(draw):
     """drawn(figure, failed seeds of MRPC, change) -> (figure, its rows, caption, MRPC's table)."""
 
     def draw_changed(item, failed=(), change=lambda table: table):
-        tables = real(f"hao2020/{item}")
+        tables = real(f"hao2020/{item}", "/m")
         for path, table in tables.items():
             is_failed = (table["model"] == "mrpc") & table["seed"].isin(failed)
             tables[path] = change(table.assign(failed=is_failed))
@@ -49,7 +49,7 @@ def test_where_every_run_failed_all_are_drawn_and_marked(drawn):
 
 def test_unmatched_numbers_of_tokens_are_told(drawn):
     def change(table):
-        return table.assign(n=table["n"].mask(table["model"] == "rte", 3000))
+        return table.assign(n=table["n"].mask(table["model"] == "mnli", 3000))
 
     caption = drawn("figure2", change=change)[2]
     assert "3000 to 4000 tokens: distances on other numbers" in caption

@@ -2,15 +2,16 @@ from made_papers import real, stretched
 
 from bertshift.verdicts.deciding import FAILS, HOLDS
 
-MNLI = "results/similarity/mnli_vs_base.tsv"
+MNLI, MRPC = (f"results/similarity/{model}_vs_base.tsv" for model in ("mnli", "mrpc"))
 
 
 def test_a_model_without_separators_leaves_their_panel_empty(draw):
     tables = {
-        path: table for path, table in real("hao2020/similarity").items() if "noise" not in path
+        path: table
+        for path, table in real("hao2020/similarity", "/m").items()
+        if "noise" not in path
     }
-    path = next(path for path in tables if path != MNLI)
-    tables[path] = tables[path][tables[path]["tokens"] != "sep"]
+    tables[MRPC] = tables[MRPC][tables[MRPC]["tokens"] != "sep"]
     figure, table, _ = draw("hao2020/similarity", tables)
     assert sum(not axes.get_visible() for axes in figure.axes) == 1
     assert (table["tokens"] == "sep").any()
