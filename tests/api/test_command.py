@@ -52,16 +52,6 @@ def test_seeds_and_measures_are_chosen(asked, capsys):
     ]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [["a b\t0", "c d\t1"], ["good\ta b", "bad\tc d"], [f"a {k}\tnot good" for k in range(20)]],
-)
-def test_labels_are_no_texts(tmp_path, lines):
-    (tmp_path / "texts.txt").write_text("\n".join(lines))
-    with pytest.raises(UserError, match="looks like labels"):
-        texts_in(tmp_path / "texts.txt")
-
-
 @pytest.mark.parametrize("name, content", [
     ("t.tsv", b'id\tsentence\tlabel\r\n1\tNA "x, y"\t0\r\n2\tnull\t1\r\n'),
     ("t.csv", b'\xef\xbb\xbfid,sentence,label\n1,"NA ""x, y""\",0\n2,null,1\n'),
@@ -107,7 +97,8 @@ def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
     "content, said",
     [(None, "does not exist"), (b"a\n\nb\n", "texts.txt:2 is empty"), (b"a\tb\tc\n", "texts.txt:1 has 3 parts"),
      (b"a\n\xff\n", "texts.txt:2 is not UTF-8"), (b"", "texts.txt is empty"),
-     (b"one\rtwo\r", "texts.txt:1 has a carriage return")],
+     (b"one\rtwo\r", "texts.txt:1 has a carriage return"), (b"good\ta b\nbad\tc d\n", "looks like labels, such as 'good'"),
+     (b"".join(b"a %d\tnot good\n" % k for k in range(20)), "looks like labels, such as 'not good'")],
 )  # fmt: skip
 def test_files_without_texts(tmp_path, content, said):
     if content is not None:

@@ -26,6 +26,13 @@ def test_merchant_absolute_scores_are_base_plus_delta(published):
             assert base + deltas[task] == pytest.approx(score, abs=0.051)
 
 
+def test_college_accuracies_are_counts_of_right_answers_cut_to_three_decimals(published):
+    figure = published["college2020"]["figure2"]
+    for task, counts in figure["exact_correct"].items():
+        accuracies = np.array(counts["correct"]) / counts["n"]
+        assert (np.floor(accuracies * 1000 + 1e-6) / 1000).tolist() == figure["rows"][task]
+
+
 def test_every_entry_says_where_it_comes_from(published):
     for name, paper in published.items():
         assert paper["paper"]["key"] == name

@@ -159,13 +159,6 @@ def test_a_run_is_left_out_with_every_pair_that_it_is_in(published, kind):
     assert row["high"] - row["ours"] == pytest.approx(stats.t.ppf(0.975, 2) * error)
 
 
-def test_a_claim_says_which_of_our_layers_stand_for_the_papers(table, published):
-    rows = kovaleva(table, published, [0.95] * 5 + [0.4])
-    assert "Layers 11 to 12 of 12: here layer 6 of 6." in rows.loc["K5.1 (mrpc, crop)", "reason"]
-    rows = kovaleva(table, published, TOP)
-    assert "here" not in rows.loc["K5.1 (mrpc, crop)", "reason"]
-
-
 @pytest.mark.parametrize(
     ("null", "noise", "more_noise"),
     [

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from made_papers import real, stretched
+from made_papers import stretched
 
-from bertshift.papers.college2020 import figure2
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 NAME = "college2020/figure2"
@@ -28,22 +27,6 @@ def make_tables(paper, inits=5):
             table["delta"] = table["delta"].mask(rows, printed[first] - printed[final])
         tables[path] = table
     return tables
-
-
-def test_published_accuracies_are_counts_with_their_errors(paper):
-    table = figure2.tidy(real(NAME), paper)
-    table = table[table["source"] == "published"]
-    table = table.set_index(["panel", "final", "intermediate"]).sort_index()
-    rte, cola = table.loc["score", "rte", "cola"], table.loc["score", "cola", "wnli"]
-    assert (rte["value"], rte["provenance"]) == (pytest.approx(128 / 277), "derived")
-    assert rte["se"] == pytest.approx(0.03, abs=5e-4)
-    assert table.loc[("gain", "rte", "cola"), "value"] == pytest.approx((128 - 176) / 277)
-    assert (cola["value"], cola["provenance"]) == (0.536, "printed") and np.isnan(cola["se"])
-    entry = paper["figure2"]
-    for final, row in entry["rows"].items():
-        names = [name.replace(final, "") for name in entry["columns"]]
-        values = table.loc["score", final].loc[names, "value"]
-        assert (np.floor(values * 1000 + 1e-6) / 1000).tolist() == row  # cut, not rounded
 
 
 def test_the_papers_own_table_bears_out_what_it_says(paper, decide):

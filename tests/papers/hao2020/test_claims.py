@@ -56,18 +56,6 @@ def test_the_papers_own_story_holds_and_its_reverse_fails(changed, item):
     assert (rows["verdict"] == FAILS).all(), rows["verdict"]
 
 
-def test_the_order_of_pairs_decides(changed):
-    names = {"mnli": "sst2", "sst2": "mnli", "rte": "mrpc", "mrpc": "rte"}
-    row = changed("figure6", lambda table: table.replace({"model": names, "reference": names}))
-    row = row.loc["H6.2"]
-    assert row["verdict"] == UNTESTED and "no results for" in row["reason"]
-
-    def divide_sst2(table):
-        return table.assign(value=table["value"] / (1 + 3 * (table["reference"] == "sst2")))
-
-    assert changed("figure7", divide_sst2).loc["H7.1", "verdict"] == FAILS
-
-
 def leap(*layers):
     """A change: distances of the n-th pretraining run leap at the n-th layer."""
 
@@ -87,10 +75,7 @@ def leap(*layers):
         ((9,) * 5, HOLDS),
         ((13,) * 5, FAILS),
         ((7, 12), UNDECIDED),  # a mean may lie where no run parts
-        ((7, 9, 13), UNDECIDED),
-        ((13, 13, 14), FAILS),
         ((9, 25), UNDECIDED),
-        ((25,) * 4, UNDECIDED),
         ((25,) * 5, FAILS),
     ],
 )

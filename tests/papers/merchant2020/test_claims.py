@@ -140,13 +140,7 @@ FIGURE3, FIGURE4 = ("figure3", "F3.1 (mnli)"), ("figure4", "F4.1 (6 layers)")
 
 @pytest.mark.parametrize(
     ("item", "claim"),
-    [
-        FIGURE3,
-        FIGURE4,
-        ("table1", "T1.4"),
-        ("figure1", "F1.2 (mnli, depth)"),
-        ("appendix_b", "B.1"),
-    ],
+    [FIGURE3, FIGURE4, ("table1", "T1.4")],
 )
 def test_a_run_that_failed_decides_nothing(changed, item, claim):
     """A replicate whose complete run failed is no baseline of its frozen ones."""
