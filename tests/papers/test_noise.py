@@ -14,9 +14,10 @@ BESIDE = [
     "kovaleva2019/figure5", "kovaleva2019/own_or_inherited", "hao2020/figure1", "hao2020/figure2",
     "hao2020/similarity", "merchant2020/figure2", "beyond/where", "beyond/lora", "beyond/when",
 ]  # fmt: skip
-# {figure: its model}; attention of hao2020/figure1 is drawn as the states of figure2 are.
+# {figure: its models}, two where they share a panel; attention of hao2020/figure1 is drawn as the
+# states of figure2 are.
 MEASURED = {
-    name: "/sst2" if name == "beyond/lora" else "/mnli"
+    name: {"beyond/lora": "/sst2", "hao2020/figure2": "/m"}.get(name, "/mnli")
     for name in BESIDE
     if name not in ("hao2020/figure1", "beyond/when")
 }

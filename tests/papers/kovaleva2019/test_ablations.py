@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from made_papers import needs, stretched
 
+from bertshift.figures import numbers
 from bertshift.papers.kovaleva2019 import ablations
 from bertshift.verdicts.deciding import FAILS, HOLDS
 
@@ -86,3 +87,12 @@ def test_runs_that_failed_to_train_are_left_out_and_named(paper, figure):
     )
     assert rows["value"].to_numpy() == pytest.approx(expected["value"].to_numpy())
     assert (rows["failed"] >= 1).all() and "Failed to train" in caption
+
+
+def test_the_first_run_drawn_is_one_that_learned_its_task():
+    rows = pd.DataFrame([("a", 1, 1, True), ("a", 2, 1, False), ("a", 2, 0, False), ("a", 1, 0, False),
+                         ("b", 1, 1, True), ("b", 2, 1, True), ("c", 1, 0, False)],
+                        columns=["panel", "init", "seed", "failed"])  # fmt: skip
+    first = numbers.first_run(rows).drop_duplicates(["panel", "init"])
+    assert dict(zip(first["panel"], first["init"], strict=True)) == {"a": 2, "b": 1, "c": 1}
+    assert len(first) == 3
