@@ -28,7 +28,8 @@ def test_merchant_absolute_scores_are_base_plus_delta(published):
 
 def test_college_accuracies_are_counts_of_right_answers_cut_to_three_decimals(published):
     figure = published["college2020"]["figure2"]
-    for task, counts in figure["exact_correct"].items():
+    for task in ("mrpc", "rte", "wnli"):
+        counts = figure["exact_correct"][task]
         accuracies = np.array(counts["correct"]) / counts["n"]
         assert (np.floor(accuracies * 1000 + 1e-6) / 1000).tolist() == figure["rows"][task]
 
