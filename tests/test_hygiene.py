@@ -5,8 +5,9 @@ import re
 import subprocess
 import sys
 
-import yaml
 from conftest import ROOT
+
+from bertshift.config import read_catalogue, read_yaml
 
 LIBRARY = ROOT / "workflow"
 SAFE = {"local_files_only": True, "trust_remote_code": False}
@@ -48,29 +49,17 @@ def test_rules_are_read_with_snakemake_alone():
 
 
 def test_what_is_downloaded_cannot_move():
-    """Addresses have https and a commit or a digest, repositories a commit."""
-
-    def entries(value):
-        if isinstance(value, dict):
-            yield value
-        for each in (
-            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        ):
-            yield from entries(each)
-
-    files = (ROOT / "config").rglob("*.yaml")
-    everything = [entry for file in files for entry in entries(yaml.safe_load(file.read_text()))]
-    downloads = [
-        entry
-        for entry in everything
-        if isinstance(entry.get("url"), str) and "format" not in entry
-    ]
-    downloads = [entry for entry in downloads if "task" not in entry and "licence" not in entry]
-    hubs = [entry for entry in everything if isinstance(entry.get("hub"), str)]
-    hubs += [entry["hub"] for entry in everything if isinstance(entry.get("hub"), dict)]
-    assert len(downloads) >= 12 and len(hubs) >= 15
+    """Addresses have https and a commit or a digest, checkpoints a commit, as data sets have by
+    their schema."""
+    edge_sets = read_catalogue(ROOT / "config/edges.yaml").values()
+    downloads = [each for spec in edge_sets for each in spec.get("download", {}).values()]
+    downloads.append(read_catalogue(ROOT / "config/relations.yaml")["download"])
     for each in downloads:
         commit = re.search(r"/[0-9a-f]{40}(/|$)", each["url"])
         assert re.match(r"https://[^/@]+/", each["url"]) and ("sha256" in each or commit), each
-    for each in hubs:
+    scales = [read_yaml(file) for file in (ROOT / "config/scales").iterdir()]
+    bases = [base for scale in scales for base in scale["bases"].values()]
+    checkpoints = [each for base in bases for each in base.get("checkpoints", ())]
+    for each in checkpoints:
         assert re.fullmatch(r"[0-9a-f]{40}", each["revision"]), each
+    assert len(downloads) > 12 and len(checkpoints) > 9

@@ -4,11 +4,9 @@ disturbed."""
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 
 import pytest
 from cluster.conftest import ON_SLURM, Interrupted, tables
-from cluster.one_node import GPUS
 
 
 def demo(slurm, project):
@@ -86,17 +84,6 @@ def test_gpu_rules_held_one_gpu_and_the_others_none(on_slurm):
         "figures_figure": None,
     }
     assert len(held) == len(dict(held))  # no rule did now one, now the other
-
-
-def test_never_more_gpus_at_once_than_there_are(on_slurm):
-    holding = [
-        tuple(datetime.fromisoformat(job[key]) for key in ("StartTime", "EndTime"))
-        for job in on_slurm.jobs
-        if "TresPerJob" in job
-    ]
-    assert (
-        max(sum(start <= moment < end for start, end in holding) for moment, _ in holding) <= GPUS
-    )
 
 
 def test_a_job_that_is_out_of_time_is_sent_again(after, assert_undisturbed):

@@ -81,10 +81,6 @@ def test_every_table_with_provenance_and_every_caption_carries_the_version(finis
 def test_replicates_stay_rows(finished):
     rows = read_tsv(finished.folder / "results/cosine/mrpc_vs_base.tsv")
     assert set(zip(rows["init"], rows["seed"], rows["ref_init"])) == {(1, 1, 1), (2, 1, 2)}
-    per_head = rows[rows["head"] > 0].groupby(["init", "layer"])["value"].agg(["size", "mean"])
-    means = rows[rows["head"] == 0].set_index(["init", "layer"])["value"]
-    assert (per_head["size"] == 2).all()
-    pd.testing.assert_series_equal(per_head["mean"], means, check_names=False, rtol=1e-6)
 
 
 def test_a_sweep_ends_at_the_plain_model(finished):
@@ -102,24 +98,12 @@ def test_a_sweep_ends_at_the_plain_model(finished):
 
 
 def test_a_row_of_heads_holds_what_each_run_alone_would(finished):
-    finished.snakemake("results/scores/rte.reinitL2H1@cased.tsv")
-    alone = read_tsv(finished.folder / "results/scores/rte.reinitL2H1@cased.tsv")
-    alone = alone.drop(columns=["low", "high"])  # a row keeps no predictions
-    row = read_tsv(finished.folder / "results/sweeps/rte@cased.reinitL2/init1_seed1.tsv")
-    assert set(row["position"]) == {1, 2}
-    pd.testing.assert_frame_equal(
-        row[row["position"] == 1][alone.columns].reset_index(drop=True), alone
-    )
-    folders = [
-        finished.folder / path / "init1_seed1"
-        for path in ("results/models/rte.reinitL2H1@cased", "results/sweeps/rte@cased.reinitL2")
-    ]
+    name = "rte.reinitL2H1@cased"
+    finished.snakemake(f"results/models/{name}/init1_seed1/scores.json")
+    alone = finished.folder / "results/models" / name / "init1_seed1"
+    in_row = finished.folder / "results/sweeps/rte@cased.reinitL2/init1_seed1" / name
     for file in ("predictions.tsv", "steps.tsv", "scores.json"):
-        assert (folders[1] / "rte.reinitL2H1@cased" / file).read_bytes() == (
-            folders[0] / file
-        ).read_bytes()
-    seeds = read_tsv(finished.folder / "results/sweeps/rte@cased.seeds/init1_seed1.tsv")
-    assert seeds["seed"].tolist() == [1, 2]
+        assert (in_row / file).read_bytes() == (alone / file).read_bytes()
 
 
 def test_claims_are_decided_or_said_to_be_open(finished):
@@ -147,21 +131,6 @@ def test_a_second_stage_starts_anew_from_the_weights_of_the_first(finished):
             for name in ("rte+mrpc", "mrpc")
         ]
         pd.testing.assert_series_equal(*rates)
-
-
-def test_gains_are_differences_of_scores(finished):
-    gains = read_tsv(finished.folder / "results/gains/rte+mrpc_vs_mrpc.tsv")
-    assert len(gains) == 2 * 2 and gains["p"].between(0, 1).all()
-    for row in gains.itertuples():
-        run = f"init{row.init}_seed{row.seed}"
-        scores = [read_json(finished.folder / f"results/models/{name}/{run}/scores.json")["scores"][row.score]
-                  for name in ("rte+mrpc", "mrpc")]  # fmt: skip
-        assert (row.value, row.before) == pytest.approx(scores)
-        assert row.delta == pytest.approx(scores[0] - scores[1], abs=1e-9)
-    accuracy = gains.query("score == 'accuracy'")
-    assert ((accuracy["gained"] - accuracy["lost"]) / accuracy["n"]).tolist() == pytest.approx(
-        accuracy["delta"].tolist()
-    )
 
 
 def test_activations_go_unless_asked_to_stay(finished):

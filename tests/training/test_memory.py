@@ -10,6 +10,7 @@ from made_training import TASKS, case
 from transformers import BertModel
 
 from bertshift.errors import UserError
+from bertshift.running import memory
 from bertshift.running.memory import how_many_fit
 from bertshift.training import loop
 from bertshift.training.settings import TrainSettings
@@ -98,3 +99,10 @@ def test_predictions_stay_the_same(kind, capsys):
 )
 def test_as_many_runs_go_side_by_side_as_memory_holds(free, needed, expected):
     assert how_many_fit(free * 1e9, needed * 1e9, most=8) == expected
+
+
+def test_what_would_fill_a_gpu_stays_where_it_is(monkeypatch, capsys):
+    values = torch.zeros(10)
+    monkeypatch.setattr(memory, "free_bytes", lambda: values.nbytes)
+    assert memory.on_device(values, torch.device("cuda"), "hidden states") is values
+    assert "hidden states: 0.0 GB do not fit" in capsys.readouterr().err
