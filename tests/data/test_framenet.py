@@ -18,7 +18,7 @@ from bertshift.errors import UserError
 MADE = Path(__file__).with_name("framenet")
 CHOSEN = ["The old dog was slowly moving .", "Dogs , it seems , like moving ."]
 LEFT_OUT = {
-    # Words are compared: another "the" beside the target is near.
+    # Words are compared: another "the", two words behind the target, is near.
     "a frame element within 2 words of the target": 2,
     "longer than 12 words": 1,
     "a frame element longer than 3 words": 1,
