@@ -48,6 +48,16 @@ def test_rules_are_read_with_snakemake_alone():
     assert done.stdout == "set()\n", done.stdout + done.stderr
 
 
+def test_each_rule_has_its_code_as_a_parameter():
+    """Else results of older code would stay. A corpus has a digest, and is not downloaded again."""
+    files = sorted((LIBRARY / "rules").glob("*.smk"))
+    text = "\n".join(file.read_text() for file in files)
+    rules = re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", text, re.MULTILINE)
+    scripted = {name: rule for name, rule in rules if "    script:" in rule}
+    without = {name for name, rule in scripted.items() if "        code=" not in rule}
+    assert len(scripted) > 40 and without == {"corpus"}
+
+
 def test_what_is_downloaded_cannot_move():
     """Addresses have https and a commit or a digest, checkpoints a commit, as data sets have by
     their schema."""
