@@ -32,6 +32,14 @@ def test_claims_that_are_not_testable_come_last(page_data):
     assert untested == sorted(untested) and any(untested)
 
 
+def test_each_paper_counts_its_own_claims_that_hold_after_the_correction(made_page, page_data):
+    claims = made_page.claims.drop_duplicates(["paper", "id"])
+    counted = claims.query("claim_verdict == 'holds' and adjusted_probability > 0.975")["paper"]
+    assert len({*counted}) > 1
+    for paper in page_data["papers"]:
+        assert paper["corrected"] == (counted == paper["name"]).sum()
+
+
 def test_ends_of_criteria_are_those_of_their_words(page_data):
     for row in page_data["claims"]:
         low, high = row["criterion"]
