@@ -83,6 +83,8 @@ def test_answers_that_are_not_found_are_left_out_and_counted(caplog):
     [
         # (window, token, side): the question has the tokens 1 and 2, the passage begins at 4.
         ({(0, 4, 0): 5, (0, 5, 1): 5}, "D e", {}),
+        # Window 1 begins at piece 2.
+        ({(1, 7, 0): 5, (1, 8, 1): 5}, "i j", {}),
         ({(0, 2, 0): 9, (0, 2, 1): 9, (0, 5, 0): 1, (0, 5, 1): 1}, "e", {}),
         # Piece 2 ("f") has more context in window 0, so window 1 may not start there.
         ({(1, 4, 0): 9, (1, 5, 1): 9, (0, 6, 0): 1, (0, 6, 1): 1}, "f", {}),
