@@ -5,11 +5,11 @@ import re
 import subprocess
 import sys
 
+import yaml
 from conftest import ROOT
 
-from bertshift.config import read_catalogue, read_yaml
-
 LIBRARY = ROOT / "workflow"
+RULES = "\n".join(file.read_text() for file in sorted((LIBRARY / "rules").glob("*.smk")))
 SAFE = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -37,8 +37,7 @@ def test_only_three_scripts_reach_a_network():
 
 def test_rules_are_read_with_snakemake_alone():
     """numpy, pandas and torch would slow each call down."""
-    rules = "\n".join(file.read_text() for file in (LIBRARY / "rules").glob("*.smk"))
-    imports = "\n".join(re.findall(r"^from bertshift.*", rules, re.MULTILINE))
+    imports = "\n".join(re.findall(r"^from bertshift.*", RULES, re.MULTILINE))
     code = (
         f"import sys\n{imports}\nprint({{'numpy', 'pandas', 'scipy', 'torch'}} & set(sys.modules))"
     )
@@ -50,26 +49,36 @@ def test_rules_are_read_with_snakemake_alone():
 
 def test_each_rule_has_its_code_as_a_parameter():
     """Else results of older code would stay. A corpus has a digest, and is not downloaded again."""
-    files = sorted((LIBRARY / "rules").glob("*.smk"))
-    text = "\n".join(file.read_text() for file in files)
-    rules = re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", text, re.MULTILINE)
+    rules = re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", RULES, re.MULTILINE)
     scripted = {name: rule for name, rule in rules if "    script:" in rule}
     without = {name for name, rule in scripted.items() if "        code=" not in rule}
     assert len(scripted) > 40 and without == {"corpus"}
 
 
 def test_what_is_downloaded_cannot_move():
-    """Addresses have https and a commit or a digest, checkpoints a commit, as data sets have by
-    their schema."""
-    edge_sets = read_catalogue(ROOT / "config/edges.yaml").values()
-    downloads = [each for spec in edge_sets for each in spec.get("download", {}).values()]
-    downloads.append(read_catalogue(ROOT / "config/relations.yaml")["download"])
+    """Addresses have https and a commit or a digest, repositories a commit."""
+
+    def entries(value):
+        if isinstance(value, dict):
+            yield value
+        for each in (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        ):
+            yield from entries(each)
+
+    files = (ROOT / "config").rglob("*.yaml")
+    everything = [entry for file in files for entry in entries(yaml.safe_load(file.read_text()))]
+    downloads = [
+        entry
+        for entry in everything
+        if isinstance(entry.get("url"), str) and "format" not in entry
+    ]
+    downloads = [entry for entry in downloads if "task" not in entry and "licence" not in entry]
+    hubs = [entry for entry in everything if isinstance(entry.get("hub"), str)]
+    hubs += [entry["hub"] for entry in everything if isinstance(entry.get("hub"), dict)]
+    assert len(downloads) >= 12 and len(hubs) >= 15
     for each in downloads:
         commit = re.search(r"/[0-9a-f]{40}(/|$)", each["url"])
         assert re.match(r"https://[^/@]+/", each["url"]) and ("sha256" in each or commit), each
-    scales = [read_yaml(file) for file in (ROOT / "config/scales").iterdir()]
-    bases = [base for scale in scales for base in scale["bases"].values()]
-    checkpoints = [each for base in bases for each in base.get("checkpoints", ())]
-    for each in checkpoints:
+    for each in hubs:
         assert re.fullmatch(r"[0-9a-f]{40}", each["revision"]), each
-    assert len(downloads) > 12 and len(checkpoints) > 9

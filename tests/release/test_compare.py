@@ -1,7 +1,5 @@
 """Two archives beside each other: what both say of the same claims and figures."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,12 +7,10 @@ import yaml
 from made_archives import write
 from made_papers import shipped, stretched
 
-from bertshift.errors import UserError
 from bertshift.files import read_tsv
 from bertshift.page import compared, listing
 from bertshift.release import __main__ as release
-from bertshift.release import archive, compare, redraw
-from bertshift.release.judged import PROGRAMS
+from bertshift.release import archive, compare
 from bertshift.rows.statistics import mapped
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
@@ -76,16 +72,7 @@ def test_every_number_of_both_stands_in_a_table(made):
     assert (out / "ours/index.html").is_file() and not (out / "merchant2020").exists()
 
 
-def test_a_page_alone_has_no_files_beside_it(archives, made, tmp_path, monkeypatch):
-    """What was drawn once is not drawn again."""
-
-    def copied(folder, *_):
-        drawn = made[0] / {"first": "ours", "second": "theirs"}[folder.name]
-        shutil.copytree(drawn, folder / "results/figures")
-        shutil.copyfile(drawn / "claims.tsv", folder / redraw.CLAIMS)
-        return [NAME]
-
-    monkeypatch.setattr(redraw, "redraw", copied)
+def test_a_page_alone_has_no_files_beside_it(archives, made, tmp_path):
     out = tmp_path / "out"
     assert release.main(["compare", *archives, "--page-alone", "--out", str(out)]) == 0
     assert {file.name for file in out.iterdir()} == {"claims.tsv", "index.html"}
@@ -93,13 +80,22 @@ def test_a_page_alone_has_no_files_beside_it(archives, made, tmp_path, monkeypat
 
 
 def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys):
-    out = ["--out", str(tmp_path / "out")]
-    assert release.main(["compare", *archives, "--only", "merchant2020", *out]) == 1
-    said = capsys.readouterr().err
-    assert "theirs.zip: 'merchant2020' is no paper and no figure of this archive" in said
-    runs = [compare.Run("theirs", tmp_path, {}, [NAME]), compare.Run("b", tmp_path, {}, ["a/b"])]
-    with pytest.raises(UserError, match=f"share no figure: {NAME} in the one, a/b in the other"):
-        compare.write_page(runs, tmp_path / "out", PROGRAMS, has_files=True)
+    assert (
+        release.main(
+            ["compare", *archives, "--only", "merchant2020", "--out", str(tmp_path / "out")]
+        )
+        == 1
+    )
+    assert (
+        "theirs.zip: 'merchant2020' is no paper and no figure of this archive"
+        in capsys.readouterr().err
+    )
+    other = write(tmp_path / "other.zip", ["merchant2020/figure2"])
+    assert release.main(["compare", archives[1], other, "--out", str(tmp_path / "out")]) == 1
+    assert (
+        capsys.readouterr().err
+        == "error: theirs and other share no figure: hao2020/figure2 in the one, merchant2020/figure2 in the other.\n"
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -131,6 +127,7 @@ def test_what_cannot_be_drawn_is_one_sentence_and_writes_nothing(files, said, tm
         (["verify"], "no archive is named; write make verify"),
         (["redraw"], "no archive is named; write make redraw"),
         (["compare"], "two archives are compared, and 0 named"),
+        (["compare", "a.zip"], "two archives are compared, and 1 named"),
         (["compare", "a.zip", "b.zip", "c.zip"], "two archives are compared, and 3 named"),
     ],
 )

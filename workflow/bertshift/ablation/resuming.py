@@ -164,12 +164,9 @@ class _Batch:
 
     @property
     def splits(self) -> bool:
-        """Whether the layer is known to be built as BERT's, so that its part after the attention
-        can run without the attention."""
-        layer = self.layers.modules[self.number - 1]
-        attention = getattr(layer, "attention", None)
-        is_known = self.layers.model.config.model_type in FAMILIES
-        return is_known and hasattr(layer, "feed_forward_chunk") and hasattr(attention, "self")
+        """Whether the family's row says that its layers are built as BERT's, so that their part
+        after the attention can run without the attention."""
+        return family_of(self.layers.model).query == FAMILIES["bert"].query
 
     @cached_property
     def _output_and_context(self) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,8 @@ _inside = ContextVar("_inside", default=False)
 
 
 def free_bytes() -> int:
-    """Measure the GPU's free memory in bytes; 0 without a GPU."""
+    """Measure the GPU's free memory in bytes, with what torch keeps for later; 0 without a GPU."""
+    torch.cuda.empty_cache()
     return torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else 0
 
 
