@@ -75,3 +75,8 @@ def test_a_table_without_the_rows_says_so(draw):
     tables = {path: table.assign(metric="js") for path, table in real(name, "/mnli").items()}
     with pytest.raises(UserError, match=r"cosine/\w+_vs_base.tsv has no rows of metric 'cosine'"):
         draw(name, tables)
+
+
+def test_a_correlation_that_there_is_not_is_said():
+    assert style.agreement(float("nan"), " with theirs") == "no r: all alike"
+    assert style.agreement(-0.5, " with theirs") == "r = −0.50 with theirs"
