@@ -266,6 +266,8 @@ REFUSED = {
         lambda to, _: {"model": adapter_of("/gone/base", to / "it"), "reference": None},
         "it is an adapter of /gone/base. /gone/base is no folder, and no name",
     ),
+    "one text": (lambda _, __: {"texts": "a b"}, "texts is one string"),
+    "a number": (lambda _, __: {"texts": 3}, "texts is of type int"),
     "no texts": (lambda _, __: {"texts": []}, "texts is empty"),
     "an empty text": (lambda _, __: {"texts": ["a", " \n"]}, "text 2 is empty"),
     "a triple": (lambda _, __: {"texts": [("a", "b", "c")]}, "text 1 is tuple"),

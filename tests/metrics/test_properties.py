@@ -167,6 +167,7 @@ EQUALLY_FAR = np.linalg.qr(np.random.default_rng(1).normal(size=(60, 60)))[0]
         (bertshift.cka, X[:3], Y[:3], "at least 4 tokens and got 3"),
         (of_layers, X[:3], Y[:3], "at least 4 tokens and got 3"),
         (svcca.svcca, X[:5], Y[:5], "5 tokens is degenerate at width 5"),
+        (svcca.svcca, np.ones((60, 5)), Y, "do not vary"),
     ],
 )
 def test_states_of_which_a_measure_is_undefined_are_refused(of, x, y, message):

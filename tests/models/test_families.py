@@ -330,12 +330,23 @@ def scaled():
     return model
 
 
+def attending_twice():
+    model = model_of("roberta")
+    attention = layers_of(model)[0].attention
+    attend = attention.forward
+    attention.forward = lambda *given, **named: (attend(*given, **named), attend(*given, **named))[
+        0
+    ]
+    return model
+
+
 @pytest.mark.parametrize(
     ("make_model", "problem"),
     [
         (lambda: model_of("gemma2"), "not computed as expected"),
         (seeing_padding, "padding takes part"),
         (scaled, "does not reach the output projection alone"),
+        (attending_twice, "attention is seen 5 times in 4 layers"),
     ],
 )
 def test_a_model_whose_attention_is_recorded_wrongly_is_refused(make_model, problem, tmp_path):

@@ -107,6 +107,8 @@ def test_a_name_that_cannot_be_served_gets_a_sentence(config, request_, asked, s
          "edge_tasks.pos, coref: the generated world has no gum_pos, gum_coref; write world_pos, world_coref, or set"),
         (probing.edges, {"task": "pos"}, {"scale": "small", "edge_tasks": {"pos": "world_pos"}},
          "edge_tasks.pos: only the generated world has world_pos"),
+        (sweeps.row, run("mnli", 1, 2) | {"sweep": "freeze"}, {"tasks": {"mnli": {"seeds": 2}}, "sweeps": {"seeds": 1}},
+         "'mnli.freeze' has no replicate init1_seed2; raise sweeps.seeds"),
         (activations.examples, {"model": "rte"}, {"samples": {"examples": 0}}, "samples.examples is 0; write how many"),
         (relations.relations, {}, {"relations": {"source": "/nowhere"}}, "relations.source: /nowhere does not exist"),
         (pretraining.vocabulary, {"vocabulary": "demo-cased"}, {"vocabularies": {"demo-cased": {"special": "gpt2"}}},

@@ -76,7 +76,16 @@ def test_verdicts_flip_with_the_data(decide):
     assert (rows.loc[holds, "verdict"] == HOLDS).all()
 
 
-@pytest.mark.parametrize("figure", [ablations.figure8, ablations.figure9])
+FIGURES = [ablations.figure8, ablations.figure9]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_task_that_the_paper_lacks_is_drawn_without_its_panel(paper, figure):
+    _, table, _ = figure({"cola": make_table("rte", 0.01, inits=1).assign(model="cola")}, paper)
+    assert set(table["source"]) == {"ours"}
+
+
+@pytest.mark.parametrize("figure", FIGURES)
 def test_runs_that_failed_to_train_are_left_out_and_named(paper, figure):
     trained = make_table("rte", 0.01, 0.01, q=0.01, inits=1)
     failed = trained.assign(seed=2, failed=True, q=1.0, value=0.5, delta=-0.3)

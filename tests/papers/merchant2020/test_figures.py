@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from made_merchant import told
+from pictures import shown
 
 from bertshift.errors import UserError
 
@@ -24,6 +25,11 @@ def test_probes_of_runs_that_failed_are_left_out_and_counted(draw, item):
     mnli = table[table["series"] == "mnli"]
     assert (mnli["trained"] == 2).all() and (mnli["failed"] == 1).all()
     assert "MNLI 1 of 3;" in caption
+
+
+def test_one_run_has_the_spread_of_its_probes(draw):
+    figure, *_ = draw("merchant2020/table1", told("table1", inits=1))
+    assert any(text.get_text().startswith("sd ") for text in shown(figure))
 
 
 @pytest.mark.parametrize(
