@@ -65,6 +65,11 @@ def put(path, value):
         (put("bases", {"cased": {"parent": "bass"}}), r"bases\.cased\.parent: no checkpoint 'bass' is defined; write one of base"),
         (put("bases", {"base": {"parent": "cased"}, "cased": {"parent": "base"}}), r"bases\.cased\.parent: cased, base, cased never ends"),
         (put("bases", {"cased": {"parent": "base"}}), r"bases\.cased\.parent: 'cased' has vocabulary: demo-cased, its parent 'base' demo"),
+        (put("bases", {"mine": {"seeds": 1, "checkpoints": [], "layers": 2, "heads": 2, "vocabulary": "v"}}), r"bases\.mine\.checkpoints: is empty"),
+        (put("tasks.base", USER["tasks"]["mnli"]), r"tasks\.base: is a checkpoint's name too"),
+        (put("tasks.mnli.epochs", "3"), r"tasks\.mnli\.epochs: '3' is text to YAML; write 3"),
+        (put("probes", {"mdl": {"tasks": {"pos": {"portions": [0.5]}}}}), r"probes\.mdl\.tasks\.pos\.portions: .*; write rising shares"),
+        (put("scored", [3]), r"scored\.0: 3 is not text; YAML reads it as a number. Write it in quotes, as \"3\""),
         (put("scored", [False]), r"scored\.0: False is not text; YAML reads an unquoted no, off or false so\. Write it in quotes, as \"no\""),
         (put("edge_sets", {"mine": {"task": "pos", "files": {}}}), r"edge_sets\.mine: format is missing; the layout"),
         (put("edge_sets", {"gum_pos": {"format": "conll"}}), r"edge_sets\.gum_pos\.format: .* write one of jiant, conllu, .*; the nearest is 'conllu'"),
@@ -152,6 +157,16 @@ MINE = {
     "columns": {"text_a": "first", "text_b": "second", "label": "answer"},
     "labels": {"no": "wrong", "yes": "right"},
 }
+
+
+def test_a_task_needs_rows_to_train_on_and_to_score():
+    changes = {
+        "data": {"source": "mirror", "mirror": "/x"},
+        "datasets": {"mine": MINE | {"mirror": {"train": "my/train.tsv"}}},
+        "tasks": {"mnli": {"dataset": "mine"}},
+    }
+    with pytest.raises(UserError, match=r"tasks\.mnli\.dataset: datasets\.mine has no dev split"):
+        load_config(merge(USER, changes), ROOT)
 
 
 def test_a_data_set_of_ones_own_needs_no_licence_and_no_list_of_one_file():
