@@ -256,6 +256,10 @@ def checkpoints(folder, folders):
     return folder
 
 
+def test_the_public_names_are_listed():
+    assert {"compare", "rsa", "svcca"} <= {*dir(bertshift)}
+
+
 def half(x, y):
     return 0.5
 
@@ -267,6 +271,9 @@ REFUSED = {
         "it is an adapter of /gone/base. /gone/base is no folder, and no name",
     ),
     "one text": (lambda _, __: {"texts": "a b"}, "texts is one string"),
+    "records": (lambda _, __: {"texts": [{"premise": "a"}]}, "write columns="),
+    "three columns": (lambda _, __: {"texts": COLUMNS, "columns": ["premise"] * 3}, "columns names 3 columns"),
+    "a model of no kind": (lambda _, __: {"model": 3}, "a model is of type int"),
     "a number": (lambda _, __: {"texts": 3}, "texts is of type int"),
     "no texts": (lambda _, __: {"texts": []}, "texts is empty"),
     "an empty text": (lambda _, __: {"texts": ["a", " \n"]}, "text 2 is empty"),

@@ -257,3 +257,7 @@ def test_a_folder_that_is_no_checkpoint_is_named(pretrained, tmp_path):
         import_checkpoint(tmp_path / "nowhere", tmp_path / "run")
     pretrained.weights.rename(pretrained.folder / "tf_model.h5")
     pretrained.is_refused("tf_model.h5")
+    (pretrained.folder / "tf_model.h5").rename(pretrained.folder / "bert_model.ckpt.index")
+    pretrained.is_refused("bert_model.ckpt is a TensorFlow checkpoint")
+    pretrained.config.unlink()
+    pretrained.is_refused("bert_model.ckpt is a TensorFlow checkpoint")

@@ -101,6 +101,17 @@ def test_orders_permute_kinds_alike_everywhere_and_seeds_alike_in_all_kinds(
     assert score[["runs", "pairs", "blocks", "trained", "failed"]].tolist() == counts
 
 
+def test_a_run_that_lacks_a_pair_is_left_out():
+    runs = [("a", 1, seed) for seed in range(5)]
+    distance, behaviour = symmetric(5, 1), symmetric(5, 2)
+    distance[0, 3] = distance[0, 4] = np.nan
+    score = (
+        tracking(pairs_table(runs, distance, behaviour, [])).set_index("behaviour").loc["score"]
+    )
+    expected = mantel([block(distance[1:, 1:], behaviour[1:, 1:])])
+    assert (score["runs"], score["rho"]) == (4, pytest.approx(expected.rho))
+
+
 def block(distance, behaviour):
     return Block(distance, behaviour, ["a"] * len(distance), list(range(len(distance))))
 

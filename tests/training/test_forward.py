@@ -2,7 +2,7 @@ import pytest
 import torch
 from made_training import TASKS, case
 
-from bertshift.training.forward import forward_pass
+from bertshift.training.forward import forward_pass, to_device
 
 KINDS = [*TASKS, "pretraining"]
 
@@ -37,3 +37,22 @@ def test_loss_and_gradients_are_those_of_transformers_and_autocast_to_the_bit(ki
     assert torch.equal(value, expected) and ours.keys() == gradients.keys()
     assert all(torch.equal(ours[name], gradients[name]) for name in gradients)
     assert torch.equal(compute_with_autocast(), expected)  # the model is as it was
+
+
+def test_a_batch_is_copied_to_a_gpu_as_one_tensor_of_each_type(monkeypatch):
+    batch = {
+        "ids": torch.arange(6).view(2, 3),
+        "values": torch.rand(2),
+        "targets": torch.tensor([[[4]]]),
+        "mask": None,
+        "name": "toy",
+    }
+    copied = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
+    monkeypatch.setattr(
+        torch.Tensor, "to", lambda tensor, *_, **__: copied.append(tensor.dtype) or tensor.clone()
+    )
+    moved = to_device(batch, torch.device("cuda"))
+    assert set(copied) == {torch.int64, torch.float32} and len(copied) == 2
+    assert moved.keys() == batch.keys() and (moved["mask"], moved["name"]) == (None, "toy")
+    assert all(torch.equal(moved[name], batch[name]) for name in ("ids", "values", "targets"))

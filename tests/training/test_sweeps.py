@@ -1,5 +1,7 @@
 import json
 import shutil
+from multiprocessing import Pipe
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from bertshift.errors import UserError
 from bertshift.models.loading import save_model
 from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.losses import thinned
-from bertshift.training.sweeps import sweep, sweep_tables
+from bertshift.training.sweeps import _ConnectionStream, _receive, sweep, sweep_tables
 
 TASK = SETTINGS | {"metrics": ["accuracy"]}
 TRAINING = {"learning_rate": 3e-3, "batch_size": 8, "epochs": 2, "norms_every": 5}
@@ -49,15 +51,36 @@ def test_in_parallel_is_the_same_to_the_bit(folders, in_turn, tmp_path):
     assert bytes_of(tmp_path) == bytes_of(folder) and not list(folder.rglob("*.safetensors"))
 
 
-def test_runs_that_were_finished_before_an_error_are_kept(folders, in_turn, tmp_path):
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_runs_that_were_finished_before_an_error_are_kept(folders, in_turn, tmp_path, at_once):
     shutil.copytree(in_turn[0] / "toy", tmp_path / "toy")
     scores = tmp_path / "toy/scores.json"
     finished = scores.stat().st_mtime_ns
     bad = {"toy.reinit9": RUNS["toy"] | {"variants": ["reinit9"]}}
     with pytest.raises(UserError, match="write 1 to 2, or 3 for none"):
-        sweep(bad | RUNS, *folders, tmp_path)
+        sweep(bad | RUNS, *folders, tmp_path, at_once)
     assert sweep(RUNS, *folders, tmp_path) == in_turn[1]
     assert scores.stat().st_mtime_ns == finished
+
+
+@pytest.mark.parametrize("status", [0, -9])
+def test_a_worker_that_was_killed_is_told_from_one_that_is_done(status):
+    ours, theirs = Pipe()
+    theirs.close()
+    workers = {ours: SimpleNamespace(join=lambda: None, exitcode=status)}
+    if status:
+        with pytest.raises(RuntimeError, match="exit status -9; was it short of memory"):
+            _receive(ours, workers)
+    else:
+        assert _receive(ours, workers) == ("ended", None)
+    assert not workers
+
+
+def test_parts_of_a_line_are_sent_as_one():
+    ours, theirs = Pipe()
+    stream = _ConnectionStream(theirs)
+    print("epoch 1", "loss 0.5", file=stream)
+    assert ours.recv() == ("printed", "epoch 1 loss 0.5\n") and not ours.poll()
 
 
 def test_tables_have_a_row_for_each_run(in_turn):

@@ -71,6 +71,16 @@ def test_a_failed_run_leaves_no_sidecar(root, tmp_path, monkeypatch):
         read_edges(tmp_path / "mine", "train")
 
 
+def test_a_folder_is_known_by_the_names_and_contents_of_its_files(tmp_path):
+    hashes = []
+    for name, text in [("a", "x"), ("a", "x"), ("a", "y"), ("b", "y")]:
+        folder = tmp_path / str(len(hashes))
+        folder.mkdir()
+        (folder / name).write_text(text)
+        hashes.append(prepare._hash_path(folder))
+    assert hashes[0] == hashes[1] and len({*hashes}) == 3
+
+
 def test_a_split_without_targets(root, tmp_path):
     write_jsonl(root / "dev.jsonl", [{"text": "none", "targets": []}])
     with pytest.raises(UserError, match="The dev split of 'mine' has no targets"):

@@ -87,12 +87,6 @@ class Maps(Sequence):
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def part(self, first: int, last: int) -> "Maps":
-        """Select the maps of examples first .. last - 1."""
-        lengths = self.lengths[first:last]
-        flat = self.flat[self._starts[first] : self._starts[last]]
-        return Maps(flat, np.append(0, np.cumsum(lengths**2)), lengths)
-
     def __getitem__(self, example: int) -> np.ndarray:
         example = range(len(self))[example]
         length = self.lengths[example]
