@@ -121,6 +121,12 @@ def test_time_until_the_last_job_ends():
     assert planning.until_end(on_gpu, seconds, {"cores": 8, "GPUs": 1}) == 40
 
 
+def test_gpus_that_are_here_are_counted(project, monkeypatch):
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(planning.gpus, "given", lambda: ["GPU-1", "GPU-2"])
+    assert planning.parse_options(["--cores", "8"])[1] == {"cores": 8, "GPUs": 2}
+
+
 def test_the_command(project, tmp_path):
     (tmp_path / "mine.yaml").write_text("scale: small\n")
     command = [

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from data.small_hub import BUSY, REVISION, SmallHub, parquet_file
+from datasets import ClassLabel, List
 
 from bertshift.data import attempts, hub
 from bertshift.errors import UserError
@@ -183,6 +184,12 @@ def test_a_broken_connection_is_resumed(outcome):
     assert errors["drop-once"] is None and rows(folder, "drop-once") == rows(folder, "good")
     # The client's own resumptions (5) within each of our attempts (4), and no more.
     assert max(served.values()) <= 30
+
+
+def test_classes_become_their_names_in_lists_too_and_a_missing_one_stays():
+    classes = ClassLabel(names=["no", "yes"])
+    assert hub._decode_classes([1, 0], List(classes)) == ["yes", "no"]
+    assert [hub._decode_classes(value, classes) for value in (1, -1, None)] == ["yes", -1, None]
 
 
 class Breaking:

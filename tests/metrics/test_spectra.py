@@ -118,3 +118,7 @@ def test_models_of_other_shapes_or_without_a_row_say_so(tmp_path):
     ):
         with pytest.raises(UserError, match=message):
             compare(model, reference)
+
+
+def test_a_matrix_of_zeros_has_no_shares_and_no_rank():
+    assert np.isnan([spectra.shares(np.zeros(3), 1), spectra.effective_rank(np.zeros(3))]).all()

@@ -76,3 +76,12 @@ def test_failed_runs_are_told_of_models_alone(draw):
         table["failed"] = table["seed"] == 1
     caption = draw("hao2020/figure1", tables)[2]
     assert "MNLI 1 of 3" in caption and "noise of the same size 1 of" not in caption
+
+
+def test_maps_of_layers_have_the_contrast_of_noise_in_the_caption(draw):
+    """As if the noise were MNLI's own change."""
+    [(path, table)] = real("beyond/where", "/mnli").items()
+    noise = table.assign(model=table["model"].replace("mnli", "mnli.noise"))
+    caption = draw("beyond/where", {path: table, path.replace("mnli", "mnli.noise"): noise})[2]
+    assert "Δ with noise in the place of fine-tuning: MNLI" in caption
+    assert "noise in the place" not in draw("beyond/where", {path: table})[2]

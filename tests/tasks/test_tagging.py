@@ -61,6 +61,12 @@ def test_majority_is_that_of_what_is_scored():
     assert task_of(*train).majority(train, dev) == {"accuracy": 2 / 3}
 
 
+def test_heads_of_other_tags_cannot_replace_each_other():
+    bert = bert_with(TOKENIZER)
+    three, two = (task_of(row(words)).model(bert, 1).outputs for words in ("a b c", "a b"))
+    assert three != two and three == task_of(row("c b a")).model(bert, 2).outputs
+
+
 def test_errors_say_what_to_write(caplog):
     task = TASK_ABC
     with pytest.raises(UserError, match="bank is no treebank"):

@@ -119,6 +119,13 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
     assert max(sizes) == 29 and 0.02 < np.mean(np.array(sizes) < 12) < 0.25
 
 
+def test_a_document_of_one_sentence_has_no_true_pair():
+    documents, generator = numbered_documents(30), np.random.default_rng(0)
+    documents[3] = documents[3][:1]
+    [(first, second, is_random)] = segment_pairs(documents, 3, LENGTHS, generator)
+    assert is_random and first == documents[3][0] and not {*first} & {*second}
+
+
 def test_held_out_documents_are_two_percent():
     documents = numbered_documents(100)
     training, held_out = split_held_out(documents)

@@ -26,6 +26,8 @@ def test_the_papers_summaries_follow_from_its_differences_but_for_three(
     cells = reinitialised_heads.with_derived(table)
     differing = cells[reinitialised_heads.differs(cells)]
     assert differing["head"].tolist() == wrong and set(differing["series"]) <= {"p25"}
+    said = reinitialised_heads.corrections(table, unit)
+    assert said.count("p25 of ") == len(wrong) and bool(said) == bool(wrong)
     ours, printed = (
         table.query(rows).set_index(["series", "layer", "head"])["value"]
         for rows in ("source == 'ours'", "source == 'published' and provenance == 'printed'")
