@@ -102,8 +102,10 @@ def test_models_of_other_shapes_or_without_a_row_say_so(tmp_path):
         "wide": model_of("bert", hidden_size=64),
         "opt": model_of("opt"),
         "two": model_of("bert"),
+        "none": model_of("bert"),
     }
     keep_layers(models["two"], 2)
+    keep_layers(models["none"], 0)
     for name, model in models.items():
         save_model(tmp_path / name, model, tokenizer_of("bert"))
 
@@ -113,6 +115,7 @@ def test_models_of_other_shapes_or_without_a_row_say_so(tmp_path):
     assert compare("two", "four")["layer"].max() == 2
     for model, reference, message in (
         ("four", "two", "four has 4 layers and .*two 2"),
+        ("none", "four", "no layer can be measured"),
         ("wide", "four", r"query of \(64, 64\) and \(32, 32\)"),
         ("opt", "opt", "opt model"),
     ):

@@ -6,7 +6,7 @@ from probes.edge_world import make, random_sentences, record
 
 from bertshift.models.loading import save_model
 from bertshift.probes import edge
-from bertshift.probes.edge import COLUMNS, probe, word_vectors
+from bertshift.probes.edge import COLUMNS, probe, variant_layers, word_vectors
 from bertshift.probes.scores import counts_key, f1, sentences_key
 from bertshift.probes.settings import ProbeSettings
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
@@ -79,6 +79,11 @@ def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypa
     assert counts[counts_key("spr", "word_only", "clean", 1, 2)].shape == (2, 10, 3)
     warning = "entities: 1 of 10 test targets have a label that no training target has"
     assert warning in capsys.readouterr().err
+
+
+def test_the_mix_is_of_all_layers_and_the_top_is_the_last():
+    layers = {variant: variant_layers(variant, 12) for variant in ("mix", "top", "lexical")}
+    assert layers == {"mix": tuple(range(13)), "top": (12,), "lexical": (0,)}
 
 
 def test_word_vectors_are_embeddings_without_position_and_segment(tmp_path):

@@ -119,6 +119,14 @@ def test_half_of_the_second_segments_follow_and_the_rest_are_of_another_document
     assert max(sizes) == 29 and 0.02 < np.mean(np.array(sizes) < 12) < 0.25
 
 
+def test_a_cut_takes_two_sentences_however_long_they_are():
+    documents, generator = numbered_documents(30), np.random.default_rng(0)
+    short = Lengths(longest=5)  # one piece of each sentence
+    for home in range(30):
+        for first, second, is_random in segment_pairs(documents, home, short, generator):
+            assert is_random or second[0] - first[-1] == 1
+
+
 def test_a_document_of_one_sentence_has_no_true_pair():
     documents, generator = numbered_documents(30), np.random.default_rng(0)
     documents[3] = documents[3][:1]
