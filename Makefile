@@ -19,7 +19,8 @@ test: $(READY)
 
 # The tests of single modules, in some three minutes on two cores.
 MODULES := metrics rows activations ablation probes patterns verdicts models data tasks training \
-  requests running test_config.py test_naming.py test_files.py test_hygiene.py test_enumerations.py
+  requests running api papers page/test_data.py release/test_redraw.py test_config.py test_naming.py \
+  test_files.py test_hygiene.py test_enumerations.py
 quick: $(READY)
 	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 $(addprefix tests/,$(MODULES))
 
