@@ -175,6 +175,10 @@ def test_states_of_which_a_measure_is_undefined_are_refused(of, x, y, message):
         of(x, y)
 
 
+def test_three_tokens_are_enough_for_rsa():
+    assert rsa.rsa(X[:3], Y[:3]) == pytest.approx(oracles.pearson_of_distances(X[:3], Y[:3]))
+
+
 def test_mean_of_cka_over_all_orders_is_the_null():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(5, 3)), rng.normal(size=(5, 2))

@@ -21,6 +21,8 @@ def test_every_task_and_layer_has_its_share_and_replicates_take_turns(models, in
     assert chosen["task"].iloc[:20].nunique() == 2
     assert chosen.equals(choose(inputs))
     assert len(choose(inputs[:2])) == 42
+    just_enough = choose(inputs[:11])
+    assert not just_enough.duplicated(["task", "layer", "example"]).any()
 
 
 def test_the_table_is_of_the_maps_that_are_stored(attended, models, inputs, tmp_path):

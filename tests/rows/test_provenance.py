@@ -3,7 +3,7 @@ import pytest
 
 from bertshift.files import write_json
 from bertshift.metrics.pairs import metric_table
-from bertshift.rows.provenance import probe_table
+from bertshift.rows.provenance import forgetting_table, probe_table
 
 ROW = {"variant": "nats", "layer": 1, "ref_layer": 1, "head": 0, "value": 0.5, "sd": 0.1, "n": 10}
 
@@ -66,3 +66,15 @@ def test_probes_of_runs_that_failed_to_train_are_marked(inputs):
     assert probe_table(rows, trained, inputs(0.9, 0.51))["failed"].tolist() == [True, False, True]
     plain = rows.assign(model="base", seed=0)
     assert not probe_table(plain, settings | {"trained": []}, inputs())["failed"].any()
+
+
+def test_losses_of_words_as_frequent_as_they_are_name_their_corpus(inputs):
+    settings = {
+        "model": "rte", "reference": "base", "stimuli": "wiki", "scale": "small", "corpus": "wikipedia",
+        "trained": [], "checkpoints": {"1": {"label": "12x768"}},
+    }  # fmt: skip
+    keys = {"metric": "forgetting", "init": 1, "seed": 0, "ref_init": 1, "ref_seed": 0}
+    rows = pd.DataFrame([ROW | keys | {"variant": variant} for variant in ("own", "unigram")])
+    table = forgetting_table(rows, settings, inputs())
+    noted = table["data"].str.endswith("; frequencies of words in the corpus wikipedia")
+    assert noted.tolist() == [False, True]

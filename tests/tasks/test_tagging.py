@@ -61,6 +61,11 @@ def test_majority_is_that_of_what_is_scored():
     assert task_of(*train).majority(train, dev) == {"accuracy": 2 / 3}
 
 
+def test_inputs_have_128_tokens_where_nothing_is_said():
+    settings = {key: value for key, value in TASK.items() if key != "max_length"}
+    assert load_task(settings, {"kind": "treebank"}, [row("a")]).max_length == 128
+
+
 def test_heads_of_other_tags_cannot_replace_each_other():
     bert = bert_with(TOKENIZER)
     three, two = (task_of(row(words)).model(bert, 1).outputs for words in ("a b c", "a b"))
