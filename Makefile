@@ -17,7 +17,7 @@ plan: $(READY)
 test: $(READY)
 	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --no-loadscope-reorder
 
-# The tests of single modules, in some three minutes on two cores.
+# The tests of single modules, in two to four minutes on two cores.
 MODULES := metrics rows activations ablation probes patterns verdicts models data tasks training \
   requests running api papers page/test_data.py release/test_redraw.py test_config.py test_naming.py \
   test_files.py test_hygiene.py test_enumerations.py

@@ -1,5 +1,6 @@
 import json
 import shutil
+import sys
 from multiprocessing import Pipe
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from bertshift.errors import UserError
 from bertshift.models.loading import save_model
 from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.losses import thinned
-from bertshift.training.sweeps import _ConnectionStream, _receive, sweep, sweep_tables
+from bertshift.training.sweeps import _ConnectionStream, _receive, _work, sweep, sweep_tables
 
 TASK = SETTINGS | {"metrics": ["accuracy"]}
 TRAINING = {"learning_rate": 3e-3, "batch_size": 8, "epochs": 2, "norms_every": 5}
@@ -51,14 +52,13 @@ def test_in_parallel_is_the_same_to_the_bit(folders, in_turn, tmp_path):
     assert bytes_of(tmp_path) == bytes_of(folder) and not list(folder.rglob("*.safetensors"))
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
-def test_runs_that_were_finished_before_an_error_are_kept(folders, in_turn, tmp_path, at_once):
+def test_runs_that_were_finished_before_an_error_are_kept(folders, in_turn, tmp_path):
     shutil.copytree(in_turn[0] / "toy", tmp_path / "toy")
     scores = tmp_path / "toy/scores.json"
     finished = scores.stat().st_mtime_ns
     bad = {"toy.reinit9": RUNS["toy"] | {"variants": ["reinit9"]}}
     with pytest.raises(UserError, match="write 1 to 2, or 3 for none"):
-        sweep(bad | RUNS, *folders, tmp_path, at_once)
+        sweep(bad | RUNS, *folders, tmp_path)
     assert sweep(RUNS, *folders, tmp_path) == in_turn[1]
     assert scores.stat().st_mtime_ns == finished
 
@@ -74,6 +74,17 @@ def test_a_worker_that_was_killed_is_told_from_one_that_is_done(status):
     else:
         assert _receive(ours, workers) == ("ended", None)
     assert not workers
+
+
+def test_a_workers_error_is_sent_with_its_traceback(folders, tmp_path, monkeypatch):
+    """In this process: what `_work` does in one of its own."""
+    monkeypatch.setattr("sys.stderr", sys.stderr)
+    ours, theirs = Pipe()
+    ours.send(("toy.reinit9", RUNS["toy"] | {"variants": ["reinit9"]}))
+    _work(theirs, 1, (*folders, tmp_path))
+    kind, error = ours.recv()
+    assert kind == "failed" and isinstance(error, UserError)
+    assert "write 1 to 2, or 3 for none" in str(error) and "Traceback" in error.__notes__[0]
 
 
 def test_parts_of_a_line_are_sent_as_one():
