@@ -80,22 +80,14 @@ def test_a_page_alone_has_no_files_beside_it(archives, made, tmp_path):
 
 
 def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys):
-    assert (
-        release.main(
-            ["compare", *archives, "--only", "merchant2020", "--out", str(tmp_path / "out")]
-        )
-        == 1
-    )
-    assert (
-        "theirs.zip: 'merchant2020' is no paper and no figure of this archive"
-        in capsys.readouterr().err
-    )
+    out = ["--out", str(tmp_path / "out")]
+    assert release.main(["compare", *archives, "--only", "merchant2020", *out]) == 1
+    said = capsys.readouterr().err
+    assert "theirs.zip: 'merchant2020' is no paper and no figure of this archive" in said
     other = write(tmp_path / "other.zip", ["merchant2020/figure2"])
-    assert release.main(["compare", archives[1], other, "--out", str(tmp_path / "out")]) == 1
-    assert (
-        capsys.readouterr().err
-        == "error: theirs and other share no figure: hao2020/figure2 in the one, merchant2020/figure2 in the other.\n"
-    )
+    assert release.main(["compare", archives[1], other, *out]) == 1
+    names = "hao2020/figure2 in the one, merchant2020/figure2 in the other"
+    assert capsys.readouterr().err == f"error: theirs and other share no figure: {names}.\n"
     assert not (tmp_path / "out").exists()
 
 

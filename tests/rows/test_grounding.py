@@ -105,9 +105,8 @@ def test_a_run_that_lacks_a_pair_is_left_out():
     runs = [("a", 1, seed) for seed in range(5)]
     distance, behaviour = symmetric(5, 1), symmetric(5, 2)
     distance[0, 3] = distance[0, 4] = np.nan
-    score = (
-        tracking(pairs_table(runs, distance, behaviour, [])).set_index("behaviour").loc["score"]
-    )
+    table = tracking(pairs_table(runs, distance, behaviour, []))
+    score = table.set_index("behaviour").loc["score"]
     expected = mantel([block(distance[1:, 1:], behaviour[1:, 1:])])
     assert (score["runs"], score["rho"]) == (4, pytest.approx(expected.rho))
 
