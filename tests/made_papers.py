@@ -10,7 +10,7 @@ import pandas as pd
 
 from bertshift.config import load_config, read_yaml
 from bertshift.files import read_tsv
-from bertshift.naming import is_of_noise
+from bertshift.naming import is_of_null
 from bertshift.papers import catalogue
 from bertshift.release import redraw
 from bertshift.release.versions import completed
@@ -53,7 +53,7 @@ def needs(name, item=""):
     return [
         path
         for path in catalogue.needs(name, config)
-        if item in path and ((Path(folder.name) / path).is_file() or not is_of_noise(path))
+        if item in path and ((Path(folder.name) / path).is_file() or not is_of_null(path))
     ]
 
 

@@ -90,9 +90,9 @@ ENUMERATIONS = {
     ],
     "settings of a variant": [
         TRAINING["per_variant"]["propertyNames"]["enum"],
-        # .bertadam says itself how to train; .at10 is trained as the model without it, and .noise
-        # not at all.
-        set(naming.VARIANTS) - {"bertadam", "at", "noise"},
+        # .bertadam says itself how to train; .shuffled and .at10 are trained as the model without
+        # them, and .noise not at all.
+        set(naming.VARIANTS) - {"bertadam", "shuffled", "at", "noise"},
     ],
     "scales": [
         SCALES,

@@ -59,11 +59,13 @@ NAMES = [
     "wnli+cola.freeze8.at0@cased",
     "base.random",
     "mnli.noise",
-    "mnli.at10.noise10",
+    "mnli.at10.noise",
+    "mnli.shuffled",
+    "mnli.lora8.shuffled.at10",
     "mnli.lora8.noise",
     "wnli+cola.noise@cased",
     "squad.keep5.noise",
-    "rte.reinit8.noise2@cased",
+    "rte.reinit8.noise@cased",
 ]
 
 
@@ -119,7 +121,9 @@ def test_every_name_is_read_and_written_alike(name):
         ("base.at10", "not fine-tuned"),
         ("base.noise", "not fine-tuned"),
         ("mnli.noise1", "not a variant"),
-        ("mnli.noise01", "not a variant"),
+        ("mnli.noise10", "not a variant"),
+        ("mnli.at10.shuffled", r"'\.shuffled\.at10'"),
+        ("base.shuffled", "not fine-tuned"),
         ("mnli.noise.at10", r"'\.at10\.noise'"),
         ("mnli.random.noise@large", r"no change from the parent .*; write 'mnli\.noise@large'"),
         ("wnli+cola.random.carry.noise", r"write 'wnli\+cola\.carry\.noise'"),
@@ -189,14 +193,14 @@ def test_a_model_meets_its_own_parent_its_twin_or_itself():
 
 
 def test_noise_has_draws_of_every_run_and_its_parent_is_that_of_the_run():
-    runs = runs_of(parse_model("wnli+cola.at10.noise10@large", CONFIG), CONFIG)
+    runs = runs_of(parse_model("wnli+cola.at10.noise@large", CONFIG), CONFIG)
     assert [run.seed for run in runs] == list(range(1, 3 * 3 + 1))
     facts = [(run.imitated.name, run.draw, run.parent.name) for run in runs]
     seeds = [f"init1_seed{seed}" for seed in (1, 1, 1, 2, 2, 2, 3, 3, 3)]
     assert facts == [(name, draw, name) for name, draw in zip(seeds, 3 * (1, 2, 3), strict=True)]
     assert {str(run.imitated.model) for run in runs} == {"wnli+cola.at10@large"}
     assert {str(run.parent.model) for run in runs} == {"wnli@large"}
-    assert runs[3].folder == "results/models/wnli+cola.at10.noise10@large/init1_seed4"
+    assert runs[3].folder == "results/models/wnli+cola.at10.noise@large/init1_seed4"
 
 
 def test_noise_meets_what_the_run_that_it_imitates_would_meet():
@@ -204,7 +208,6 @@ def test_noise_meets_what_the_run_that_it_imitates_would_meet():
     assert _pairs("wnli+cola.noise", "wnli")[:6] == draws
     assert _pairs("mnli.noise", "mnli")[:6] == draws
     assert _pairs("mnli", "mnli.noise")[:6] == [(run, draw) for draw, run in draws]
-    assert _pairs("mnli.noise", "mnli.noise10")[:6] == [(draw, draw) for draw, _ in draws]
     assert _pairs("mnli.noise", "base")[5:7] == [
         ("init1_seed6", "init1"),
         ("init2_seed1", "init2"),

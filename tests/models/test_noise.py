@@ -14,26 +14,23 @@ def weights_of(model):
     return {name: weight.detach().double().numpy() for name, weight in model.named_parameters()}
 
 
-def with_noise(kind, seed=1, times=1, changed=None):
+def with_noise(kind, seed=1, changed=None):
     """Return the weights of a parent, of its changed model, and of the parent with noise."""
     parent, changed = model_of(kind, seed=0), changed or model_of(kind, seed=9)
     before = weights_of(parent)
-    add_noise(parent, changed, seed, times)
+    add_noise(parent, changed, seed)
     return before, weights_of(changed), weights_of(parent)
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "gpt2", "llama"])
 def test_each_tensor_but_the_poolers_has_noise_with_the_norm_of_its_change(kind):
     before, after, noisy = with_noise(kind)
-    ten_times = with_noise(kind, times=10)[2]
     for name, weight in before.items():
         change, noise = after[name] - weight, noisy[name] - weight
         if name.startswith("pooler."):
             assert not noise.any()
         else:
             assert np.linalg.norm(noise) == pytest.approx(np.linalg.norm(change), rel=1e-6), name
-        # Multiples lie on one line. Weights up to 8 in float32 are rounded to 2^-22.
-        assert np.abs(ten_times[name] - weight - 10 * noise).max() <= 6 * 2.0**-22, name
 
 
 def test_a_frozen_tensor_or_lost_layer_has_no_noise_and_leaves_the_noise_of_others():

@@ -84,7 +84,7 @@ def test_nulls_and_baselines_stand_beside_what_they_are_of(page_data):
 def test_noise_stands_beside_the_measures_of_its_model(page_data, made_page):
     found = page_data["pairs"]
     assert found and not [name for name in found if ".noise" in name]
-    one = found["mnli_vs_base"]["measures"]["svcca"]["noise"]["layers"]
+    one = found["mnli_vs_base"]["measures"]["svcca"]["nulls"]["noise"]
     table = made_page.tables["results/svcca/mnli.noise_vs_base.tsv"]
     runs = (
         table[(table["variant"] == "svcca99") & (table["layer"] == 3)]

@@ -1,14 +1,13 @@
-"""Models made by noise in the figures of change: what is drawn of them, and that nothing else
-depends on them."""
+"""Nulls in the figures of change: what is drawn of them, and that nothing else depends on them."""
 
 import pandas as pd
 import pytest
 from made_papers import real, shipped
 from matplotlib.text import Text
 
+from bertshift.naming import NULLS, is_of_null, null_of
 from bertshift.papers import catalogue
 from bertshift.rows import labelling
-from bertshift.rows.nulls import null_of
 
 BESIDE = [
     "kovaleva2019/figure5", "kovaleva2019/own_or_inherited", "hao2020/figure1", "hao2020/figure2",
@@ -26,32 +25,45 @@ MEASURED = {
 }
 
 
-def test_figures_of_change_read_noise_and_no_other_figure_does():
+@pytest.mark.parametrize("null", NULLS)
+def test_figures_of_change_read_nulls_and_no_other_figure_does(null):
+    plain = shipped() | {null: {"of": []} for null in NULLS}
     for name in catalogue.FIGURES:
         paper, item = name.split("/")
-        models = shipped()["figures"][paper][item]["models"]
-        noise = {"of": models, "times": [1, 10]}
-        paths = catalogue.needs(name, shipped() | {"noise": noise})
-        without_noise = catalogue.needs(name, shipped() | {"noise": noise | {"of": []}})
-        assert [path for path in paths if ".noise" not in path] == without_noise
-        assert (paths != without_noise) == (name in BESIDE)
+        models = plain["figures"][paper][item]["models"]
+        paths = catalogue.needs(name, plain | {null: {"of": models}})
+        without_null = catalogue.needs(name, plain)
+        assert [path for path in paths if f".{null}" not in path] == without_null
+        assert (paths != without_null) == (name in BESIDE)
+
+
+def with_shuffled(tables):
+    """The tables with those of a run on shuffled labels, which are those of noise."""
+    shuffled = {
+        path.replace(".noise", ".shuffled"): table.assign(
+            model=table["model"].str.replace(".noise", ".shuffled")
+        )
+        for path, table in tables.items()
+        if ".noise" in path
+    }
+    return tables | shuffled
 
 
 @pytest.mark.parametrize(("name", "model"), MEASURED.items())
-def test_without_noise_the_table_is_the_same_but_for_its_rows(draw, name, model):
-    tables = real(name, model)
+def test_without_nulls_the_table_is_the_same_but_for_their_rows(draw, name, model):
+    tables = with_shuffled(real(name, model))
     figure, table, caption = draw(name, tables)
-    tables = {path: table for path, table in tables.items() if ".noise" not in path}
+    tables = {path: table for path, table in tables.items() if not is_of_null(path)}
     _, expected, plain_caption = draw(name, tables)
     names = [table[column].map(null_of) for column in ("series", "panel") if column in table]
     nulls = names[0].where(names[0] != "", names[-1])
-    assert {*nulls} == {"", "noise", "matched"}
+    assert {*nulls} == {"", "noise", "shuffled"}
     texts = [text.get_text() for text in figure.findobj(Text)]
     for null in labelling.NULL_WORDS.values():  # in one legend, above one panel or above all
         assert texts.count(null) == 1
     pd.testing.assert_frame_equal(table[nulls == ""].reset_index(drop=True), expected)
-    assert "noise" in caption or "random weights added" in caption
-    assert "noise" not in plain_caption
+    assert "random weights added" in caption and "labels dealt anew" in caption
+    assert "random weights added" not in plain_caption and "dealt anew" not in plain_caption
 
 
 def test_noise_that_changes_more_than_the_model_is_not_cut_off(draw):
@@ -59,15 +71,6 @@ def test_noise_that_changes_more_than_the_model_is_not_cut_off(draw):
     tables["results/own_or_inherited/mnli.noise_vs_base.tsv"]["value"] = 0.69
     figure, *_ = draw("kovaleva2019/own_or_inherited", tables)
     assert all(axes.get_ylim()[1] > 0.68 for axes in figure.axes)
-
-
-def test_noise_that_matches_the_model_on_other_inputs_alone_is_left_out(draw):
-    tables = real("merchant2020/figure2", "/mnli")
-    for path, table in tables.items():
-        if ".noise" in path:
-            table.loc[table["stimuli"] == "wiki", "value"] = 1.0
-    _, table, _ = draw("merchant2020/figure2", tables)
-    assert {*table["series"].map(null_of)} == {"", "noise"}
 
 
 def test_failed_runs_are_told_of_models_alone(draw):
@@ -83,5 +86,5 @@ def test_maps_of_layers_have_the_contrast_of_noise_in_the_caption(draw):
     [(path, table)] = real("beyond/where", "/mnli").items()
     noise = table.assign(model=table["model"].replace("mnli", "mnli.noise"))
     caption = draw("beyond/where", {path: table, path.replace("mnli", "mnli.noise"): noise})[2]
-    assert "Δ with noise in the place of fine-tuning: MNLI" in caption
-    assert "noise in the place" not in draw("beyond/where", {path: table})[2]
+    assert "Δ of nulls in the place of fine-tuning: MNLI" in caption
+    assert "nulls in the place" not in draw("beyond/where", {path: table})[2]

@@ -89,18 +89,20 @@ VARIANTS = {
     "plateau": Kind(
         "plateau", ("plateau",), "trains on at a constant rate until the loss does not fall"
     ),
+    "shuffled": Kind(
+        "shuffled", ("shuffled",), "trains on labels dealt anew to the training examples"
+    ),
     "at": Kind(
         rf"at(?P<share>{_NUMBER})", ("at10",), "is the model after 10 % of its training steps"
     ),
-    # A factor of 1 is not written: a model has one name.
     "noise": Kind(
-        r"noise(?P<times>[2-9]|[1-9]\d{1,2}|)",
-        ("noise", "noise10"),
-        "is what it was trained from, with noise as large as its change; 10 makes it ten times as"
-        " large",
+        "noise", ("noise",), "is what it was trained from, with noise as large as its change"
     ),
 }
 
+
+# Variants that have nothing of the task, which models are compared with (`rows.nulls`).
+NULLS = ("noise", "shuffled")
 
 # Rows of runs that differ in one thing, as a path spells them after the model's name.
 SWEEPS = ("freeze", "keep", "reinit[bcd]?p?", r"reinitL[1-9]\d*[bcd]?o?", "seeds")
@@ -168,23 +170,24 @@ class Name:
         )
 
     def plus(self, variant: str) -> "Name":
-        return replace(self, variants=(*self.variants, variant))
+        """Add a variant, at its place in the order of names."""
+        variants = in_order(map(parse_variant, (*self.variants, variant)))
+        return replace(self, variants=tuple(variant.text for variant in variants))
 
     def __str__(self) -> str:
         name = ".".join(["+".join(self.stages), *self.variants])
         return f"{name}@{self.explicit_base}" if self.explicit_base else name
 
 
-def noise_variants(times: Iterable[int]) -> list[str]:
-    """Name the variants with noise of these sizes, as multiples of the change: `noise`,
-    `noise10`."""
-    return ["noise" if size == 1 else f"noise{size}" for size in times]
+def null_of(name: str) -> str:
+    """Name the null of this name, one of NULLS; empty for a model."""
+    variants = Name.of(name).variants
+    return next((null for null in NULLS if null in variants), "")
 
 
-def is_of_noise(path: str) -> bool:
-    """Test whether a table's path, or the name of a pair, names a model that is made by noise."""
-    names = named_in(PurePath(path).name.removesuffix(".tsv"))
-    return any(Name.of(name).variant("noise") for name in names)
+def is_of_null(path: str) -> bool:
+    """Test whether a table's path, or the name of a pair, names a null."""
+    return any(map(null_of, named_in(PurePath(path).name.removesuffix(".tsv"))))
 
 
 def pair_name(*models: str) -> str:

@@ -58,8 +58,8 @@ def pair_runs(model: Model, reference: Model, config: Mapping) -> list[tuple[Run
     pretraining run (Hao et al. 2020, Figures 4 and 5). Any other model against itself gives every
     pair of its pretraining runs. Models of different checkpoints pair by number, and so do
     checkpoints with the `parent` that they were trained from. A draw of noise is compared with
-    what the run that it imitates would be compared with, with that run itself, and with the same
-    draw of other noise. UserError if there is no pair.
+    what the run that it imitates would be compared with, and with that run itself. UserError if
+    there is no pair.
     """
     runs, reference_runs = runs_of(model, config), runs_of(reference, config)
     if model == reference:

@@ -21,7 +21,7 @@ rule finetune:
     log:
         "logs/finetune/{model}_init{init}_seed{seed}.log",
     wildcard_constraints:
-        model=rf"(?![^/]+\.(?:at(?:{match_only(map(str, SHARES))})|noise\d*)(?:@[^/]+)?/)[^/]+",
+        model=rf"(?![^/]+\.(?:at(?:{match_only(map(str, SHARES))})|noise)(?:@[^/]+)?/)[^/]+",
     priority: 2
     conda:
         "../../envs/compute.yaml"
@@ -106,7 +106,7 @@ rule noise:
     log:
         "logs/noise/{model}_init{init}_seed{seed}.log",
     wildcard_constraints:
-        model=r"[^/@]+\.noise\d*(?:@[^/]+)?",
+        model=r"[^/@]+\.noise(?:@[^/]+)?",
     priority: 2
     group:
         "noise"
@@ -117,7 +117,7 @@ rule noise:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(pretraining.noise, "seed times"),
+        **settings_of(pretraining.noise, "seed"),
         code=code("noise"),
     script:
         "../scripts/noise.py"

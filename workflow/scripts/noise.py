@@ -11,7 +11,7 @@ with job(snakemake) as settings:
     start = Path(snakemake.input.start[0]).parent
     changed = Path(snakemake.input.changed[0]).parent
     model = load_encoder(start)
-    add_noise(model, load_encoder(changed), settings["seed"], settings["times"])
+    add_noise(model, load_encoder(changed), settings["seed"])
     folder = Path(snakemake.output[0]).parent
     save_model(folder, model, load_tokenizer(start))
     carry_source(start, folder)

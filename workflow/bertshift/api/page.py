@@ -31,7 +31,7 @@ def page(change: Change) -> str:
     [pair] = pairs(tables, metrics).values()
     if change.draws:
         for measure, line in pair["measures"].items():
-            line["noise"] = {"layers": _list_noise_layers(change.by_layer(measure))}
+            line["nulls"] = {"noise": _list_noise_layers(change.by_layer(measure))}
     checkpoints = list(change.about["checkpoints"])
     pair["made"] = {
         "scale": [],

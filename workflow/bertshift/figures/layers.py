@@ -14,18 +14,21 @@ from matplotlib.ticker import MaxNLocator
 
 from bertshift.figures import style
 from bertshift.rows import labelling, statistics
-from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
+from bertshift.rows.nulls import NOISE, SHUFFLED, model_of, null_of
 
 GREY = "#8a8a8a"
 NULL_SENTENCES = {
     NOISE: (
-        "{noise}: the model before fine-tuning with random weights added, in every tensor as large"
-        " as fine-tuning's change (mean, and range of replicates)."
+        "{noise}: the model before fine-tuning with random weights added, as large as"
+        " fine-tuning's change (mean, and range of replicates)."
     ),
-    MATCHED: (
-        "Dashed: such noise of the size that changes the last layer as much as fine-tuning does."
+    SHUFFLED: (
+        "Dashed and dotted: trained in the same way on labels dealt anew, which say nothing (mean,"
+        " and range of replicates)."
     ),
 }
+# Two dots in a dash: published numbers, baselines and noise have other lines.
+SHUFFLED_DASH = (0, (5, 1, 1, 1, 1, 1))
 # Letters of a legend in an inch, and as many as a handle takes.
 LEGEND_LETTERS = 18
 LEGEND_HANDLE = 5
@@ -80,8 +83,7 @@ def nulls(
     x: str = "layer",
     colour: Callable[[str], str] = task_colour,
 ) -> None:
-    """Draw the models made by noise that column `name` names, matched noise in the `colour` of its
-    model."""
+    """Draw the nulls that column `name` names, shuffled labels in the `colour` of their model."""
     labels = dict(labelling.NULL_WORDS)
     for series, rows in table.groupby(name, sort=False):
         if null := null_of(series):
@@ -98,20 +100,22 @@ def null_curve(
     x: str = "layer",
     grey: bool = True,
 ) -> None:
-    """Draw noise of the same size as a band over its replicates, with their mean; matched noise as
-    a dashed line.
+    """Draw a null as a band over its replicates, with their mean.
 
-    The band is grey; beside noise of other series in its panel it has its `colour`, and the mean
-    is dash-dotted.
+    Noise is grey; beside noise of other series in its panel it has its `colour`, and the mean is
+    dash-dotted. Shuffled labels have their `colour`.
     """
     rows = rows.sort_values(x)
-    if null == MATCHED:
-        axes.plot(rows[x], rows["value"], color=colour, linestyle="--", linewidth=0.9, label=label)
-        return
-    look = {"color": GREY} if grey else {"color": colour, "linestyle": "-."}
+    if null == SHUFFLED:
+        look = {"color": colour, "linestyle": SHUFFLED_DASH}
+    else:
+        look = {"color": GREY} if grey else {"color": colour, "linestyle": "-."}
     least, most = null_band(rows)
     axes.plot(rows[x], rows["value"], linewidth=0.9, zorder=0, label=label, **look)
-    axes.fill_between(rows[x], least, most, color=look["color"], alpha=0.35, linewidth=0, zorder=0)
+    alpha = 0.15 if null == SHUFFLED else 0.35
+    axes.fill_between(
+        rows[x], least, most, color=look["color"], alpha=alpha, linewidth=0, zorder=0
+    )
 
 
 def null_band(rows: pd.DataFrame) -> tuple[list[float], list[float]]:

@@ -8,7 +8,6 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.models.source import BERT
 from bertshift.rows import labelling, statistics
-from bertshift.rows.nulls import MATCHED, null_of
 from bertshift.rows.provenance import ORIGIN, distinct
 
 VALUES = [
@@ -83,8 +82,7 @@ def stack(
     """Stack all rows of one metric, these variants and these stimuli (none given: the first that
     each table lists).
 
-    They keep the order of `tables`. Raises UserError where a table has none, unless it is of
-    matched noise: noise of some size may match the model on other stimuli alone.
+    They keep the order of `tables`. Raises UserError where a table has none.
     """
     variants, stimuli = list(variants), list(stimuli)
     parts = []
@@ -98,8 +96,6 @@ def stack(
         rows = table[(table["metric"] == metric) & table["variant"].isin(variants)]
         rows = rows.assign(table=path)
         rows = rows[rows["stimuli"].isin(stimuli or rows["stimuli"].head(1))]
-        if rows.empty and null_of(table["model"].iloc[0]) == MATCHED:
-            continue
         if rows.empty:
             inputs = f", inputs {' or '.join(stimuli)}" if stimuli else ""
             raise UserError(

@@ -32,10 +32,8 @@ def noise_like(change: np.ndarray, seed: int) -> np.ndarray:
 
 
 @torch.no_grad()
-def add_noise(
-    model: PreTrainedModel, changed: PreTrainedModel, seed: int, times: float = 1
-) -> None:
-    """Add to each weight of `model` noise `times` as large as the change from it to `changed`.
+def add_noise(model: PreTrainedModel, changed: PreTrainedModel, seed: int) -> None:
+    """Add to each weight of `model` noise as large as the change from it to `changed`.
 
     Both are encoders without heads, of one family. Layers that `changed` has lost are removed from
     `model` too. Weights that were drawn anew before fine-tuning count as changed. Poolers and
@@ -58,7 +56,7 @@ def add_noise(
         before = _to_double(weight)
         change = _to_double(after[name]) - before
         noise = noise_like(change, seed_from(seed, name))
-        weight.copy_(torch.from_numpy(before + times * noise))
+        weight.copy_(torch.from_numpy(before + noise))
 
 
 def _to_double(weight: torch.Tensor) -> np.ndarray:

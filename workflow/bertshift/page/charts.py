@@ -154,9 +154,9 @@ def chart(
     if line:
         dimensions.append(line)
     rows = table[table["value"].notna() & _is_curve_or_map(table, x, column, dimensions)]
-    if line:  # nulls and baselines of noise are those of its model
-        is_noise = nulls.is_null(rows[line].fillna(""))
-        rows = rows[(rows["role"] != BESIDE) | ~is_noise]
+    if line:  # what lies beside a null is what lies beside its model
+        is_null = nulls.is_null(rows[line].fillna(""))
+        rows = rows[(rows["role"] != BESIDE) | ~is_null]
     ours = rows[rows["role"] == OURS]
     if ours.empty:
         return None
@@ -255,7 +255,7 @@ def _is_curve_or_map(
 
 
 def _describe_line(name: str) -> dict:
-    """Describe a line; for noise, also its kind (`null`) and its model (`of`)."""
+    """Describe a line; for a null, also its kind (`null`) and its model (`of`)."""
     line = {"name": name, "label": labelling.label_of(name)}
     null = null_of(name)
     if null:

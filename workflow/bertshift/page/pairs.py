@@ -9,7 +9,7 @@ import pandas as pd
 
 from bertshift.figures import numbers
 from bertshift.measures import METRICS, Metric, Shown
-from bertshift.naming import Name, is_of_noise, is_pair, named_in, pair_name
+from bertshift.naming import NULLS, Name, is_of_null, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import statistics
 
@@ -23,10 +23,10 @@ def pairs(
     """Collect {`<model>_vs_<model>`: data of the pair} from tables by path; metrics: by the
     tables' folder.
 
-    Models made by noise make no pair: where the noise is as large as the change of a pair's model,
-    its rows are the `noise` of the pair's measures. A pair has its `measures`, the `scores` and
-    `trees` (structural probes) of both models, its `probes` (edge probes), and the origin of its
-    tables (`made`). Pairs of a model with itself are the floor of the others.
+    Nulls make no pair: their rows are the `nulls` of the measures of their model's pair. A pair
+    has its `measures`, the `scores` and `trees` (structural probes) of both models, its `probes`
+    (edge probes), and the origin of its tables (`made`). Pairs of a model with itself are the
+    floor of the others.
     """
     by_folder: Tables = defaultdict(dict)
     for path, table in tables.items():
@@ -34,7 +34,7 @@ def pairs(
         by_folder[folder][file.removesuffix(".tsv")] = table
     pages = {}
     for name in dict.fromkeys(name for folder in by_folder.values() for name in folder):
-        if is_pair(name) and not is_of_noise(name):
+        if is_pair(name) and not is_of_null(name):
             model, reference = named_in(name)
             if model != reference:
                 pages[name] = _describe_pair(name, model, reference, by_folder, metrics)
@@ -79,11 +79,14 @@ def _describe_measure(
     if line.null:
         measure["null"] = _average_layers(table, line.rows | {"variant": line.null})
     model, reference = named_in(name)
-    noise_name = pair_name(str(Name.of(model).plus("noise")), reference)
-    if noise_name in tables:
-        noise = _average_layers(tables[noise_name], line.rows)
-        if noise:
-            measure["noise"] = {"layers": list(map(_replace_interval, noise["layers"]))}
+    measure["nulls"] = {}
+    for null in NULLS:
+        null_name = pair_name(str(Name.of(model).plus(null)), reference)
+        if null_name not in tables:
+            continue
+        means = _average_layers(tables[null_name], line.rows)
+        if means:
+            measure["nulls"][null] = list(map(_replace_interval, means["layers"]))
     measure["floors"] = {}
     for side in (model, reference):
         floor_name = pair_name(side, side)

@@ -25,13 +25,12 @@ def draw(name: str, tables: Mapping, published: Mapping):
     the paper's file."""
     # Imports a plotting library, which `module_of` and `claims_of` do not need.
     from bertshift.figures.style import styled
-    from bertshift.rows.nulls import with_matched
 
     entry = _figure(name)
     module = import_module(f"{PACKAGE}.{module_of(name).replace('/', '.')}")
     _, _, function_name = entry.drawn_by.partition(".")
     function = styled(getattr(module, function_name or "draw"))
-    figure, table, notes = function(with_matched(tables), published, **entry.arguments)
+    figure, table, notes = function(tables, published, **entry.arguments)
     return figure, table, f"{entry.shows}\n\n{notes}\n"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
-from bertshift.naming import Name, parse_comparison, parse_model
+from bertshift.naming import NULLS, Name, parse_comparison, parse_model
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
 from bertshift.suggestions import similar_names
 
@@ -18,7 +18,7 @@ FIGURES = {
 }
 
 
-NO_NOISE = {"of": [], "times": []}
+NO_NULL = {"of": []}
 
 
 def needs(name: str, config: Mapping) -> list[str]:
@@ -33,7 +33,8 @@ def needs(name: str, config: Mapping) -> list[str]:
     paper, item = name.split("/")
     key = f"figures.{paper}.{item}"
     try:
-        shared = {"snapshots": config.get("snapshots", []), "noise": config.get("noise", NO_NOISE)}
+        nulls = {null: config.get(null, NO_NULL) for null in NULLS}
+        shared = {"snapshots": config.get("snapshots", [])} | nulls
         entry = shared | config["figures"][paper][item]
         return FIGURES[name].tables(entry)
     except KeyError as error:
@@ -83,8 +84,9 @@ def check(config: Mapping) -> None:
 
 
 def _problems(config: Mapping) -> Iterator[str]:
-    for model in config["noise"]["of"]:
-        yield from unusable("noise.of", parse_model, str(Name.of(model).plus("noise")), config)
+    for null in NULLS:
+        for model in config[null]["of"]:
+            yield from unusable(f"{null}.of", parse_model, str(Name.of(model).plus(null)), config)
     for paper, items in config["figures"].items():
         yield from undefined("figures", paper, PAPERS, "paper")
         for item, entry in items.items():

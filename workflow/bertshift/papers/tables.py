@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from bertshift.errors import UserError
-from bertshift.naming import Name, noise_variants
+from bertshift.naming import NULLS, Name
 
 Tables = Callable[[Mapping], list[str]]
 
@@ -63,7 +63,7 @@ def with_reference(metric: str, *variants: str) -> Tables:
 
 
 def over_training(*metrics: str) -> Tables:
-    """Name tables of each model and of its snapshots against its parent, and of the noise of each,
+    """Name tables of each model and of its snapshots against its parent, and of the nulls of each,
     the scores of each, and the losses of the model."""
 
     def tables(entry: Mapping) -> list[str]:
@@ -72,8 +72,9 @@ def over_training(*metrics: str) -> Tables:
             snapshots = [model.plus(f"at{share}") for share in sorted(entry["snapshots"])]
             names = [*snapshots, model]
             compared = list(names)
-            if str(model) in entry["noise"]["of"]:
-                compared += [name.plus("noise") for name in names]
+            for null in NULLS:
+                if str(model) in entry[null]["of"]:
+                    compared += [name.plus(null) for name in names]
             for metric in metrics:
                 paths += [f"results/{metric}/{name}_vs_{model.start}.tsv" for name in compared]
             paths += [f"results/scores/{name}.tsv" for name in names]
@@ -83,24 +84,24 @@ def over_training(*metrics: str) -> Tables:
     return tables
 
 
-def beside_noise(tables: Tables, *metrics: str) -> Tables:
-    """Name `tables`, and those of these metrics for the noise of each size that the configuration
-    names for its models."""
+def beside_nulls(tables: Tables, *metrics: str) -> Tables:
+    """Name `tables`, and those of these metrics for the nulls that the configuration names for its
+    models."""
 
-    def tables_with_noise(entry: Mapping) -> list[str]:
-        paths, noise = tables(entry), entry["noise"]
+    def tables_with_nulls(entry: Mapping) -> list[str]:
+        paths = tables(entry)
         models = [
-            str(Name.of(model).plus(variant))
+            str(Name.of(model).plus(null))
             for model in entry["models"]
-            if model in noise["of"]
-            for variant in noise_variants(noise["times"])
+            for null in NULLS
+            if model in entry[null]["of"]
         ]
         if models:
-            noise_paths = tables({**entry, "models": models})
-            paths += [path for path in noise_paths if path.split("/")[1] in metrics]
+            null_paths = tables({**entry, "models": models})
+            paths += [path for path in null_paths if path.split("/")[1] in metrics]
         return paths
 
-    return tables_with_noise
+    return tables_with_nulls
 
 
 def combined(*parts: Tables) -> Tables:

@@ -15,7 +15,7 @@ from bertshift.config import load_config, merge, read_yaml
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.files import BLOCKS_ENDING, read_tsv, write_text, write_tsv
-from bertshift.naming import is_of_noise
+from bertshift.naming import is_of_null
 from bertshift.page.make import make
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import draw
@@ -135,6 +135,8 @@ def _read_configuration(archive: ZipFile) -> dict:
         raise UserError(f"{source} names no figures; it is not of this program.")
     for key in UNUSED:
         config.pop(key, None)
+    # Earlier versions measured noise of other sizes than the change, which is no longer drawn.
+    config.get("noise", {}).pop("times", None)
     try:
         catalogue.check(load_config(config, ROOT))
     except UserError as error:
@@ -241,7 +243,7 @@ def _draw_figure(
 ) -> pd.DataFrame:
     """Draw one figure into files of these kinds, and return its claims. UserError where its
     tables, or columns of them, are missing."""
-    paths = _drop_missing_noise(catalogue.needs(name, config), folder)
+    paths = _drop_missing_nulls(catalogue.needs(name, config), folder)
     missing = [path for path in paths if not (folder / path).is_file()]
     if missing:
         more = f" and {len(missing) - 1} more are" if len(missing) > 1 else " is"
@@ -266,9 +268,9 @@ def _draw_figure(
     return claims
 
 
-def _drop_missing_noise(tables: Iterable[str], folder: Path) -> list[str]:
-    """Leave out tables of noise that do not exist: noise is drawn as far as it was measured."""
-    return [path for path in tables if not is_of_noise(path) or (folder / path).is_file()]
+def _drop_missing_nulls(tables: Iterable[str], folder: Path) -> list[str]:
+    """Leave out tables of nulls that do not exist: they are drawn as far as they were measured."""
+    return [path for path in tables if not is_of_null(path) or (folder / path).is_file()]
 
 
 def _shorten_error(error: UserError, folder: Path) -> str:
@@ -292,11 +294,11 @@ def _make_page(
         **request.inputs,
         "examples": [path for path in request.inputs["examples"] if (folder / path).is_file()],
         "published": [str(papers.published(paper)) for paper in catalogue.PAPERS],
-        "tables": _drop_missing_noise(request.inputs["tables"], folder),
+        "tables": _drop_missing_nulls(request.inputs["tables"], folder),
     }
     entries = []
     for entry in request.settings["entries"]:
-        tables = _drop_missing_noise(entry["tables"], folder)
+        tables = _drop_missing_nulls(entry["tables"], folder)
         entries.append({**entry, "absent": absent[entry["name"]], "tables": tables})
     return make(entries, files, folder)
 

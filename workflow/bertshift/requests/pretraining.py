@@ -122,17 +122,11 @@ def derive(config: Mapping, model: str, init: str) -> Request:
 
 
 def noise(config: Mapping, model: str, init: str, seed: str) -> Request:
-    """Ask for a run's parent with noise. Noise of any size has the same draws, so no seed depends
-    on `times`."""
+    """Ask for a run's parent with noise."""
     run = run_named(config, model, init, seed)
     imitated = run.imitated
-    times = int(run.model.variant("noise")["times"] or 1)
+    draw = ("noise", str(imitated.model), imitated.init, imitated.seed, run.draw)
     return Request(
         {"start": files([run.parent]), "changed": files([imitated], WEIGHTS)},
-        {
-            "seed": seed_from(
-                "noise", str(imitated.model), imitated.init, imitated.seed, run.draw
-            ),
-            "times": times,
-        },
+        {"seed": seed_from(*draw)},
     )

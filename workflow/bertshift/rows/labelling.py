@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from bertshift.naming import Name, is_pair, named_in
-from bertshift.rows.nulls import MATCHED, NOISE, model_of, null_of
+from bertshift.rows.nulls import NOISE, SHUFFLED, model_of, null_of
 
 WORDS = {
     "mnli": "MNLI",
@@ -27,7 +27,7 @@ WORDS = {
     "randomized": "Randomized",
 }
 
-NULL_WORDS = {NOISE: "noise of the same size", MATCHED: "matched noise"}
+NULL_WORDS = {NOISE: "noise of the same size", SHUFFLED: "shuffled labels"}
 
 SCORES = {
     "f1": "F1",
@@ -92,7 +92,7 @@ def first_of_tasks(models: Sequence[str]) -> dict[str, str]:
 
 def label_of(model: str) -> str:
     """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared,
-    `RTE–MNLI@large`; a null, `MNLI, matched noise`."""
+    `RTE–MNLI@large`; a null, `MNLI, shuffled labels`."""
     if is_pair(model):
         first, second = map(Name.of, named_in(model))
         if first.explicit_base == second.explicit_base:

@@ -30,20 +30,24 @@ FIRST = [
     "n",
 ]
 MARGIN = 0.02
+SHUFFLED_MARGIN = 0.2
 
 Inputs = Mapping[str, str | Sequence[str]]
 
 
 def failed(outcome: Mapping) -> bool:
     """Test whether the run with this scores.json ended at most MARGIN above the majority class on
-    the development set.
+    the development set; whether a run on shuffled labels, from which there is nothing to learn,
+    ended more than SHUFFLED_MARGIN above it.
 
     Mosbach et al. 2021 call a run failed that is not above the majority class; the margin, ours,
     is for runs above it by chance. A run that gives one answer to every input must count,
-    whichever it gives. The test takes the headline score where that bounds all constants: no
-    accuracy or macro-F1 of one is above the majority's, every correlation is 0. It takes accuracy
-    instead of F1, which is above that of a negative majority if the constant is the positive
-    class.
+    whichever it gives. The margin for shuffled labels is ours too, and wider: such a run may come
+    near a task's direction by chance.
+
+    The test takes the headline score where that bounds all constants: no accuracy or macro-F1 of
+    one is above the majority's, every correlation is 0. It takes accuracy instead of F1, which is
+    above that of a negative majority if the constant is the positive class.
     """
     metric = outcome["metric"]
     if metric == "f1" and "accuracy" in outcome["scores"]:
@@ -51,6 +55,8 @@ def failed(outcome: Mapping) -> bool:
     # Scores are fractions of a few hundred examples: one that equals the bound may miss it by
     # rounding alone.
     majority = outcome["majority"].get(metric, 0.0)
+    if outcome.get("shuffled"):
+        return outcome["scores"][metric] > majority + SHUFFLED_MARGIN
     return outcome["scores"][metric] <= majority + MARGIN + 1e-9
 
 

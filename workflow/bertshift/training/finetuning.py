@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import cache, cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -26,10 +26,12 @@ from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import best_device, check_lengths
 from bertshift.tasks.loading import Task, load_task
+from bertshift.tasks.shuffled_labels import shuffle_labels
 from bertshift.training.loop import remove_checkpoint, train
 from bertshift.training.settings import TrainSettings
 
 SPLITS = ("train", "dev")
+SHUFFLED_LABELS = ", labels dealt anew"  # in the description of training data
 
 
 class Inputs:
@@ -55,15 +57,29 @@ class Inputs:
             self.sampled[split] = len(used) < len(split_rows)
             self.described[split] = describe_split(sidecar, split, len(used))
         self.task.check(self.used)
+        self.trained_on = self.used["train"]
+        self.are_shuffled = False
         self.tokenizer = load_tokenizer(start_dir)
+
+    def with_shuffled_labels(self, seed: int) -> "Inputs":
+        """Make the same inputs with labels to train on that are dealt anew."""
+        inputs = copy(self)
+        for cached in ("examples", "digest"):
+            vars(inputs).pop(cached, None)
+        inputs.trained_on = shuffle_labels(self.task, self.used["train"], seed)
+        inputs.are_shuffled = True
+        inputs.described = self.described | {
+            "train": f"{self.described['train']}{SHUFFLED_LABELS}"
+        }
+        return inputs
 
     @cached_property
     def examples(self) -> list[Encoded]:
-        return self.task.training_examples(self.used["train"], self.tokenizer)
+        return self.task.training_examples(self.trained_on, self.tokenizer)
 
     @cached_property
     def digest(self) -> str:
-        text = json.dumps(self.used, sort_keys=True)
+        text = json.dumps(self.used | {"train": self.trained_on}, sort_keys=True)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -90,8 +106,11 @@ def trainer(
         settings = TrainSettings(**run["training"])
         lora = {"alpha": settings.lora_alpha, "dropout": settings.lora_dropout}
         train_model = write_snapshots if isinstance(folder, Mapping) else finetune
+        inputs = read_inputs(json.dumps(run["task"], sort_keys=True))
+        if "shuffled" in kinds:
+            inputs = inputs.with_shuffled_labels(seed_from(run["seed"], "labels"))
         return train_model(
-            read_inputs(json.dumps(run["task"], sort_keys=True)),
+            inputs,
             start_dir,
             folder,
             settings,
@@ -256,6 +275,7 @@ def _write_scores(run_dir: Path, inputs: Inputs, model: nn.Module, batches: int)
         "rows": {split: len(used[split]) for split in SPLITS},
         "sampled": inputs.sampled,
         "data": inputs.described,
+        "shuffled": inputs.are_shuffled,
         "epochs": len(losses) / batches,
         # The mean over the last epoch's worth of steps; null before the first.
         "loss": float(losses.tail(batches).mean()) if len(losses) else None,

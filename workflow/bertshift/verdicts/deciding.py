@@ -214,10 +214,9 @@ class Claims:
         The rows have the order of the paper's file. The papers speak of BERT, or of the `families`
         that the claim's entry there names: where our models are of another, the reason says so.
         """
-        tables = nulls.with_matched(tables)
         results = Results(labelled(nulls.without_nulls(tables)))
         noise = {}
-        for null in (nulls.NOISE, nulls.MATCHED):
+        for null in nulls.NULLS:
             if noise_tables := nulls.standing_in(tables, null):
                 noise[null] = Results(labelled(noise_tables))
         order = list(published["claims"])
@@ -348,9 +347,6 @@ def _compare_with_noise(
 ) -> str:
     """Say of a claim that holds whether its number lies beyond that of noise which changes the
     last layer as much, or else whether it holds for noise of the size of the change too."""
-    with suppress(NotTestableError):
-        if nulls.MATCHED in noise and _is_beyond(claim, results, noise[nulls.MATCHED]):
-            return BEYOND
     return TOO if nulls.NOISE in numbers and claim.holds(numbers[nulls.NOISE]) else ""
 
 
@@ -367,7 +363,7 @@ def _numbers_of_noise(claim: Claim, noise: Mapping[str, Results]) -> dict[str, f
 
 def _describe_noise(numbers: Mapping[str, float]) -> str:
     """Write a sentence on the claim's numbers for noise."""
-    words = {nulls.NOISE: "noise of this size", nulls.MATCHED: "matched noise"}
+    words = {nulls.NOISE: "noise of this size", nulls.SHUFFLED: "shuffled labels"}
     parts = [f"{words[null]} has {number:.3g}" for null, number in numbers.items()]
     return f" Beside it, {' and '.join(parts)}." if parts else ""
 

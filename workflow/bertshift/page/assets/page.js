@@ -59,8 +59,10 @@ const TERMS = {
     "padding, as in Kovaleva et al. 2019."],
   null: ["Null", "What the same measure gives for representations that have nothing to do with each other, of the same size and " +
     "number of tokens. A distance says something where it lies away from its null."],
-  noise: ["Noise of the same size", "The same measure between the second model and itself with random weights added, in each tensor " +
+  noise: ["Noise of the same size", "The same measure between the second model and itself with random weights added, " +
     "as large as the change. The line is the mean of some draws, the band reaches from the smallest to the largest."],
+  shuffled: ["Shuffled labels", "The same measure where the first model was trained in the same way on labels dealt anew, which say nothing. " +
+    "What is no larger than this is due to training, not to the task. The band reaches from the smallest replicate to the largest."],
   floor: ["Two seeds", "The same measure between two fine-tunings of one task that differ in their seed alone: what is no larger " +
     "than this is not due to the task."],
   undecided: ["Undecided", "The interval of our number lies on both sides of what the claim says. More seeds or more inputs may decide it."],
@@ -411,7 +413,9 @@ function coloursOf(names) { // A model has its task's colour, the second of one 
   });
 }
 
-// Noise of the same size is grey; matched noise has the colour of its model, and is dashed.
+// Noise of the same size is grey; shuffled labels have the colour of their model, and dashes with two dots.
+const NULLS = { noise: ["noise of the same size", "block", [1, 0]], shuffled: ["shuffled labels", "dashes", [6, 2, 1, 2, 1, 2]] };
+
 function coloursOfLines(lines) {
   const models = lines.filter(one => !one.null).map(one => one.name), colours = coloursOf(models);
   return lines.map(one => one.null === "noise" ? "var(--soft)" : colours[models.indexOf(one.of ?? one.name)] ?? "var(--soft)");
@@ -442,9 +446,9 @@ function lineSpec(rows, { x, xTitle, names, colours, height = 260, wide = true }
   const quiet = { aria: false, clip: true }; // what the mouse finds is also what is read aloud
   const role = one => ({ filter: `datum.role === ${one}` });
   const lines = x === "head" ? [] : [
-    { transform: [role(OURS), { filter: "datum.run === '' && datum.null !== 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 2 } },
-    { transform: [role(OURS), { filter: "datum.run === '' && datum.null === 'matched'" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [4, 2] } },
-    { transform: [role(BESIDE)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [2, 3] }, encoding: { detail: { field: "what" } } },
+    { transform: [role(OURS), { filter: "datum.run === '' && datum.null !== 'shuffled'" }], mark: { ...quiet, type: "line", strokeWidth: 2 } },
+    { transform: [role(OURS), { filter: "datum.run === '' && datum.null === 'shuffled'" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: NULLS.shuffled[2] } },
+    { transform: [role(BESIDE), { filter: "!datum.null" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [2, 3] }, encoding: { detail: { field: "what" } } },
     { transform: [role(PUBLISHED)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [6, 3] }, encoding: { detail: { field: "what" } } },
   ];
   return {
@@ -716,7 +720,7 @@ function twoModels(name, redraw) {
     measures.length ? h("section", {}, h("h2", {}, "Every measure, by layer"),
       h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}`, drawn.some(row => row.low !== null) ? [h("i", { class: "block" }), term("brackets", "interval")] : null,
         has("null") ? [h("i", { class: "dotted" }), term("null", "null")] : null, measures.some(([, one]) => floorsOf(one).length) ? [h("i", { class: "dashed" }), term("floor", "two seeds of one task")] : null,
-        has("noise") ? [h("i", { class: "block" }), term("noise", "noise of the same size")] : null, drawn.some(row => row.run) ? "; small dots are replicates" : null),
+        Object.entries(NULLS).map(([key, [words, look]]) => measures.some(([, one]) => one.nulls?.[key]) ? [h("i", { class: look }), term(key, words)] : null), drawn.some(row => row.run) ? "; small dots are replicates" : null),
       spreadChoice(measures.flatMap(([, one]) => one.layers.map(row => ({ low: row[2], each: row[4] }))), redraw),
       h("div", { class: "grid", style: "margin-top:.8rem" }, measures.map(([, one]) => measurePanel(one, depth)))) : null,
     heads.length ? h("section", {}, h("h2", {}, "Heads"), h("p", { class: "soft small" }, "Of the first pretraining run: heads of two runs share a number, nothing more. Darker is more change."),
@@ -772,15 +776,19 @@ function measurePanel(one, depth) {
   const floors = floorsOf(one);
   const rows = [...rowsOf(one, "compared", OURS, one.inputs, one.unit), ...(one.null ? rowsOf(one.null, "null", BESIDE, one.inputs) : []),
     ...floors.flatMap(([name, of]) => rowsOf(of, `two seeds of ${label(name)}`, PUBLISHED, of.inputs)),
-    ...(one.noise?.layers ?? []).map(([x, value, low, high]) => ({ line: "noise", role: BESIDE, x, layer: x, value, low, high, run: "", n: 0, each: [], what: "noise", Model: "noise", What: one.inputs, Value: number(value),
-      Interval: `draws from ${number(low)} to ${number(high)}`, Replicates: "" }))];
-  const names = ["compared", "null", "noise", ...floors.map(([name]) => `two seeds of ${label(name)}`)];
+    ...Object.entries(one.nulls ?? {}).flatMap(([key, layers]) => layers.map(([x, value, low, high]) => ({ line: NULLS[key][0], null: key, role: BESIDE, x, layer: x, value, low, high, run: "", n: 0, each: [], what: key, Model: NULLS[key][0], What: one.inputs, Value: number(value),
+      Interval: `replicates from ${number(low)} to ${number(high)}`, Replicates: "" })))];
+  const names = ["compared", "null", ...Object.values(NULLS).map(([words]) => words), ...floors.map(([name]) => `two seeds of ${label(name)}`)];
   const canvas = h("div", { class: "chart" }), all = new Set(rows.flatMap(row => [row.value, row.low ?? row.value, row.high ?? row.value, ...row.each]));
   if (all.size === 1) canvas.append(h("p", {}, `${number([...all][0])} in every layer.`));
   else later(canvas, () => {
-    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "var(--soft)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
+    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "var(--soft)", "light-dark(#CC79A7, #d792b8)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
     spec.encoding.x.scale.domain = [-0.3, depth + 0.3]; // one axis for all measures
-    spec.layer.unshift({ transform: [{ filter: "datum.line === 'noise'" }], mark: { type: "area", opacity: 0.25, aria: false, clip: true }, encoding: { y: { ...spec.encoding.y, field: "low" }, y2: { field: "high" } } });
+    for (const [key, [, , strokeDash]] of Object.entries(NULLS)) {
+      const transform = [{ filter: `datum.null === '${key}'` }], quiet = { aria: false, clip: true };
+      spec.layer.unshift({ transform, mark: { type: "area", opacity: 0.25, ...quiet }, encoding: { y: { ...spec.encoding.y, field: "low" }, y2: { field: "high" } } },
+        { transform, mark: { type: "line", strokeWidth: 1.5, strokeDash, ...quiet } });
+    }
     spec.layer = spec.layer.filter(layer => layer.mark.shape !== "diamond");
     draw(canvas, spec, `${one.title} by layer${one.null ? ", beside its null" : ""}`);
   });

@@ -4,7 +4,7 @@ they read."""
 from bertshift.models.headless import lacking
 from bertshift.papers.figure import Figure
 from bertshift.papers.tables import (
-    beside_noise,
+    beside_nulls,
     combined,
     grounded,
     over_training,
@@ -64,7 +64,7 @@ FIGURES = {
     ),
     "where": Figure(
         "Every layer with every layer",
-        beside_noise(with_own_base("layer_cka"), "layer_cka"),
+        beside_nulls(with_own_base("layer_cka"), "layer_cka"),
         "Which layers are alike: linear CKA (debiased) of each layer with each other, over content"
         " tokens of the task's development set. Layer 0 is the embeddings. Before: the pretrained"
         " model with itself. After: the fine-tuned model with itself. Across: the fine-tuned model"
@@ -89,7 +89,7 @@ FIGURES = {
     "lora": Figure(
         "Full fine-tuning and LoRA",
         combined(
-            beside_noise(with_own_base("rsa", "js", "spectra"), "rsa", "js"),
+            beside_nulls(with_own_base("rsa", "js", "spectra"), "rsa", "js"),
             per_model("results/scores/{model}.tsv"),
             probed,
         ),

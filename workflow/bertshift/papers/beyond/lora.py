@@ -150,7 +150,7 @@ def _draw_layers(panels: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dic
     for axes, (panel, (_, _, label)) in zip(panels, BY_LAYER.items(), strict=True):
         shown = rows[rows["panel"] == panel]
         is_null = nulls.is_null(shown["series"])
-        models, noise = shown[~is_null], shown[is_null]
+        models, null_rows = shown[~is_null], shown[is_null]
         layers.nulls(axes, shown, colour=lambda model: looks[way_of(model)]["color"])
         for series, curve in models.groupby("series", sort=False):
             way = way_of(series)
@@ -161,7 +161,7 @@ def _draw_layers(panels: list[Axes], rows: pd.DataFrame, looks: Mapping[str, dic
         if panel == "rsa":
             layers.up_to_one(axes)
         else:
-            most = max([layers.highest(models), *layers.null_band(noise)[1]])
+            most = max([layers.highest(models), *layers.null_band(null_rows)[1]])
             axes.set_ylim(0, 1.05 * most or 1)
 
 

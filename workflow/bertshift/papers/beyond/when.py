@@ -15,7 +15,7 @@ from bertshift.naming import Name
 from bertshift.rows import labelling, nulls, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
-from bertshift.rows.nulls import NOISE, model_of
+from bertshift.rows.nulls import model_of
 from bertshift.rows.provenance import ORIGIN
 
 
@@ -61,8 +61,8 @@ def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tabulate the means by `panel` (a metric, `score`, `loss` or `half of <metric>`), model
-    (`series`), layer and share of the training steps. Noise as large as the change at each share
-    has `half of <metric>` alone.
+    (`series`), layer and share of the training steps. Nulls at each share have `half of <metric>`
+    alone.
 
     `share` is in percent; in `half of <metric>` the value is a share. The snapshots of a run that
     failed to train count as failed, those of any other run do not: before a run has learnt its
@@ -70,8 +70,8 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     scores = _over_training(inputs, "scores")
     changes = {metric: _changes(inputs, metric) for metric in MEASURES}
-    noise = [rows[nulls.is_null(rows["series"])] for rows in changes.values()]
-    outcomes = _outcomes(pd.concat([scores, *noise]))
+    null_rows = [rows[nulls.is_null(rows["series"])] for rows in changes.values()]
+    outcomes = _outcomes(pd.concat([scores, *null_rows]))
     headline = statistics.in_points(scores[scores["headline"]])
     headline = headline.assign(panel="score", variant=headline["metric"], layer=0)
     runs = _over_training(inputs, "losses").groupby(["table", *RUN], sort=False)
@@ -105,7 +105,7 @@ def _changes(inputs: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
     rows = numbers.stack_layers(inputs, metric, measure.variants, measure.stimuli)
     rows = _add_shares(rows)
     shares = rows.groupby("series")["share"].agg(set)
-    # Archives may have noise of the whole change alone, which says nothing of when.
+    # Archives may have nulls of the whole change alone, which say nothing of when.
     incomplete = [series for series in shares.index if shares[series] != shares[model_of(series)]]
     return rows[~rows["series"].isin(incomplete)]
 
@@ -187,8 +187,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _draw_heat_map(axes, rows[rows["panel"] == measure], measure, shares, limits)
         for axes in column[:-1]:
             _share_axis(axes, shares, axes is column[-2])
-        noise = table[table["series"] == str(Name.of(model).plus(NOISE))]
-        _draw_halves(column[-1], rows, noise)
+        null_rows = table[nulls.is_null(table["series"])]
+        null_rows = null_rows[null_rows["series"].map(nulls.model_of) == model]
+        _draw_halves(column[-1], rows, null_rows)
     for axes_row, measure in zip(grid[2:], MEASURES.values()):
         mesh = axes_row[0].collections[0]
         figure.colorbar(mesh, ax=list(axes_row), label=measure.label, pad=0.01, aspect=12)
@@ -199,7 +200,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     grid[-1, 0].set_ylim(0, ALL)
     layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
     return style.captioned(
-        figure, table, _score_note(table), _noise_note(table), style.failures(table)
+        figure, table, _score_note(table), _null_note(table), style.failures(table)
     )
 
 
@@ -211,11 +212,11 @@ def _score_note(table: pd.DataFrame) -> str:
     return f"Scores are {', '.join(parts)}."
 
 
-def _noise_note(table: pd.DataFrame) -> str:
+def _null_note(table: pd.DataFrame) -> str:
     note = layers.null_note(table, noise="Dash-dotted")
-    if not note:
-        return ""
-    return f"{note} At each share it is as large as the change up to there."
+    if nulls.NOISE in set(table["series"].map(nulls.null_of)):
+        note += " At each share noise is as large as the change up to there."
+    return note
 
 
 def _scale(shares: np.ndarray) -> dict:
@@ -268,13 +269,13 @@ def _draw_heat_map(
     axes.yaxis.get_major_locator().set_params(integer=True, nbins=5)
 
 
-def _draw_halves(axes: Axes, rows: pd.DataFrame, noise: pd.DataFrame) -> None:
+def _draw_halves(axes: Axes, rows: pd.DataFrame, null_rows: pd.DataFrame) -> None:
     for metric, measure in MEASURES.items():
         halves = rows[rows["panel"] == f"half of {metric}"]
         layers.curve(axes, halves, measure.label.partition(" ")[0], measure.look)
-    label = labelling.NULL_WORDS[NOISE]  # once in the legend
-    for panel, halves in noise.groupby("panel", sort=False):
+    labels = dict(labelling.NULL_WORDS)  # once in the legend
+    for (series, panel), halves in null_rows.groupby(["series", "panel"], sort=False):
+        null = nulls.null_of(series)
         colour = MEASURES[panel.removeprefix("half of ")].look["color"]
-        layers.null_curve(axes, halves, NOISE, colour, label, grey=False)
-        label = None
+        layers.null_curve(axes, halves, null, colour, labels.pop(null, None), grey=False)
     layers.layer_axis(axes, rows.loc[rows["panel"].isin(MEASURES), "layer"])

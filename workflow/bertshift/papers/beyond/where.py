@@ -31,9 +31,9 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = numbers.stack(inputs, "layer_cka", [*MAPS])
     rows = rows[rows["tokens"] == TOKENS]
     rows = rows.assign(series=rows["model"], panel=rows["variant"])
-    is_noise = is_null(rows["model"])
-    parts = [rows[~is_noise]]
-    contrasts = _contrasts(rows[~is_noise | (rows["variant"] == "after")])
+    is_of_null = is_null(rows["model"])
+    parts = [rows[~is_of_null]]
+    contrasts = _contrasts(rows[~is_of_null | (rows["variant"] == "after")])
     if len(contrasts):
         parts.append(contrasts)
     by, group_by = [*COLUMNS[:7], "model"], ["series", "model", "stimuli"]
@@ -93,7 +93,7 @@ def null_note(table: pd.DataFrame) -> str:
         for row in nulls.itertuples()
     ]
     contrasts = "; ".join(parts).replace("-", "−")
-    return f"Δ with noise in the place of fine-tuning: {contrasts}."
+    return f"Δ of nulls in the place of fine-tuning: {contrasts}."
 
 
 def _draw_map(axes: Axes, cells: pd.DataFrame) -> None:

@@ -2,7 +2,7 @@
 that each one reads."""
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import beside_noise, between_tasks, per_model
+from bertshift.papers.tables import beside_nulls, between_tasks, per_model
 
 _DOTTED = (
     "Dotted: the distance of independent representations of the same ranks and number of tokens."
@@ -44,19 +44,19 @@ NAME = "Hao et al. 2020"
 FIGURES = {
     "figure1": Figure(
         "Change of attention by layer",
-        beside_noise(per_model("results/js/{model}_vs_{reference}.tsv"), "js"),
+        beside_nulls(per_model("results/js/{model}_vs_{reference}.tsv"), "js"),
         f"{_attention(_TUNED)} {_RUNS}",
         "change.attention",
     ),
     "figure2": Figure(
         "Change of hidden states by layer",
-        beside_noise(per_model("results/svcca/{model}_vs_{reference}.tsv"), "svcca"),
+        beside_nulls(per_model("results/svcca/{model}_vs_{reference}.tsv"), "svcca"),
         f"{_hidden_states(_TUNED)} {_RUNS}",
         "change.hidden_states",
     ),
     "similarity": Figure(
         "Change of hidden states by other measures",
-        beside_noise(per_model("results/similarity/{model}_vs_{reference}.tsv"), "similarity"),
+        beside_nulls(per_model("results/similarity/{model}_vs_{reference}.tsv"), "similarity"),
         "A control of ours for Figure 2. Distance between the hidden states of the pretrained and"
         " the fine-tuned model by layer, by SVCCA, PWCCA (weighted by the pretrained model),"
         " debiased CKA and Procrustes distance. Each is divided by what the same tokens give when"

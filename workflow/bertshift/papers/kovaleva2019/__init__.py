@@ -4,7 +4,7 @@ figure reads."""
 from collections.abc import Mapping
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import beside_noise, combined, per_model, plain_names
+from bertshift.papers.tables import beside_nulls, combined, per_model, plain_names
 
 
 def _name_tables_by_start(wanted: Mapping) -> list[str]:
@@ -82,7 +82,7 @@ FIGURES = {
     "figure5": Figure(
         "How much each head's attention changes",
         combined(
-            beside_noise(_COSINE, "cosine"),
+            beside_nulls(_COSINE, "cosine"),
             per_model("results/cosine_padded/{model}_vs_{reference}.tsv"),
         ),
         "Cosine similarity of every head's attention maps before and after fine-tuning, averaged"
@@ -159,7 +159,7 @@ FIGURES = {
     ),
     "own_or_inherited": Figure(
         "Change of attention by a layer's own weights and by its input",
-        beside_noise(
+        beside_nulls(
             per_model("results/own_or_inherited/{model}_vs_{reference}.tsv"), "own_or_inherited"
         ),
         "A control of ours, not a figure of the paper. Change of each layer's attention, mean over"

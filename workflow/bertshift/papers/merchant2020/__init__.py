@@ -2,7 +2,7 @@
 tables that they read."""
 
 from bertshift.papers.figure import Figure
-from bertshift.papers.tables import beside_noise, combined, per_model, with_reference
+from bertshift.papers.tables import beside_nulls, combined, per_model, with_reference
 
 _EDGE_PROBES = combined(
     with_reference("edge_probes", ".random"),
@@ -42,7 +42,7 @@ FIGURES = {
     ),
     "figure2": Figure(
         "Similarity to the pretrained model on Wikipedia",
-        beside_noise(per_model("results/rsa/{model}_vs_{reference}.tsv"), "rsa"),
+        beside_nulls(per_model("results/rsa/{model}_vs_{reference}.tsv"), "rsa"),
         "Representational similarity (RSA, cosine kernel) of each fine-tuned model to its own"
         " pretrained parent on Wikipedia sentences, by layer. Layer 0 is the embedding output."
         " Special tokens are left out; lower means more change. The star is the one value that the"
