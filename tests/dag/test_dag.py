@@ -76,7 +76,7 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     # Hao: with the parent, between seeds, and a pair of tasks. MNLI and its snapshots; by LoRA for
     # JS.
     assert jobs["js"] == 2 + 2 + 1 + 1 + 3 * 4 + 1 + 2 * nulls
-    assert jobs["svcca"] == 2 + 2 + 1 + 1 + 3 * 4 + 1 + nulls  # one of the whole change
+    assert jobs["svcca"] == 2 + 2 + 1 + 1 + 3 * 4 + 2 * nulls
     # Base, randomized, and Merchant's two; a row of the sweeps is one job a replicate.
     assert (jobs["edge_probes"], jobs["edge_probe_deltas"]) == (2 + 2, 2)
     assert (jobs["mdl"], jobs["structural_probes"]) == (1 + 2, 1 + 2)
