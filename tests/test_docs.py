@@ -4,8 +4,10 @@ import io
 import os
 import re
 import runpy
+from itertools import permutations
 from pathlib import Path
 
+import findings
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ import pytest
 from conftest import ROOT, TINY
 from made_papers import shipped
 from pictures import assert_every_number_is_in_the_table, assert_legible
+from scipy.stats import spearmanr
 
 from bertshift.config import merge
 from bertshift.figures import style
@@ -181,44 +184,78 @@ def test_verdicts_of_the_findings_are_those_of_the_claims():
         ), claim
 
 
-# A number in the findings is a link to its table; the link's title names the row: `column=value,
-# column=value`, and with `column=<name>` the column that is shown, if this is not the value.
-# `run=` names the row whose `run` is empty.
-NUMBER = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([\w/-]+\.tsv) \"([^\"]+)\"\)")
-
-
-def row_of(file, title):
-    """The one row of our numbers that a link's title names, and the column that it shows."""
-    wanted = dict(one.split("=", 1) for one in re.split(r", (?=\w+=)", title))
-    shown = wanted.pop("column", "ours" if file.name == "claims.tsv" else "value")
-    table = read_tsv(file)
-    if "source" in table:
-        table = table[table["source"] == "ours"]
-    for column, value in wanted.items():
-        table = table[table[column].astype("string").fillna("") == value]
-    assert len(table) == 1, f"{file}: {title} names {len(table)} rows"
-    return table.iloc[0], shown
-
-
 def test_numbers_of_the_findings_are_those_of_the_rows_that_they_link_to():
-    found = NUMBER.findall(FINDINGS)
+    found = findings.links(FINDINGS)
     assert len(found) > 25
-    for text, file, title in found:
-        row, shown = row_of(ROOT / "docs" / file, title)
-        if verdict := re.search(r"\], ([a-z ]+)$", text):
+    for link in found:
+        numbers = findings.numbers(ROOT / "docs", link)
+        row = numbers[0].rows[0]
+        if verdict := re.search(r"\], ([a-z ]+)$", link.text):
             both = (
                 [row["verdict"], row["null"]] if isinstance(row["null"], str) else [row["verdict"]]
             )
-            assert VERDICTS[re.sub("^holds ", "hold ", verdict[1])] == ", ".join(both), (
-                text,
-                title,
-            )
-        told = re.findall(r"-?\d*\.?\d+", text.replace("−", "-"))
-        columns = [shown, "low", "high"][: len(told)]
-        for number, column in zip(told, columns, strict=True):
-            value = float(row[column]) * (100 if "%" in text else 1)
+            assert VERDICTS[re.sub("^holds ", "hold ", verdict[1])] == ", ".join(both), link
+        values = [number.value for number in numbers]
+        known = numbers[0][2:] if len(numbers) == 1 else [min(values), max(values)]
+        told = re.findall(r"-?\d*\.?\d+", link.text.replace("−", "-"))
+        for number, value in zip(told, known[: len(told)], strict=True):
+            value *= 100 if "%" in link.text else 1
             decimals = len(number.partition(".")[2])
-            assert abs(value - float(number)) <= 0.5001 * 10**-decimals, (text, file, title, value)
+            assert abs(value - float(number)) <= 0.5001 * 10**-decimals, (link, value)
+
+
+def test_sentences_of_the_findings_are_carried_by_their_rows():
+    """Each sentence of the first section names what must be true of its rows; any other may."""
+    new = FINDINGS.partition("## What the papers did not say")[2].partition("\n## ")[0]
+    items = re.findall(r"^\d+\. ((?:.|\n(?=   ))*)", new, re.MULTILINE)
+    sentences = [one for item in items for one in re.split(r"(?<=\S)\.\s+(?=[A-Z])", item)]
+    assert len(items) > 5
+    untested = [
+        findings.plain(sentence)
+        for sentence in sentences
+        if not any(link.condition for link in findings.links(sentence))
+    ]
+    assert not untested, "\n".join(untested)
+    others = re.split(r"\n(?=\n|\||\d+\. |- )", FINDINGS.replace(new, ""))
+    faults = [
+        fault
+        for sentence in [*sentences, *others]
+        for fault in findings.unsupported(sentence, ROOT / "docs")
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_a_sentence_whose_rows_no_longer_carry_it_is_named(tmp_path):
+    table = tmp_path / "scores.tsv"
+    rows = {"model": ["a", "b", "a.noise", "b.noise"], "value": [3.0, 2.0, 2.0, 1.9]}
+    each = {"each": ["2.9; 3.1", "1.5; 2.5", "1.9; 2.1", "1.9; 1.9"], "low": 1.0, "high": 4.0}
+    pd.DataFrame(rows | each).to_csv(table, sep="\t", index=False)
+    said = 'All score more than noise, by [.1 to 1.0](scores.tsv "model=*; minus: model=*.noise; {}").'
+    assert not findings.unsupported(said.format("above -9"), tmp_path)
+    (fault,) = findings.unsupported(said.format("above 0"), tmp_path)
+    assert fault.startswith("«All score more than noise, by [.1 to 1.0].» is no longer so.")
+    assert "model=b; minus: model=*.noise: 0.1 [-6.25, 6.45] is to be so: above 0." in fault
+    assert not findings.unsupported('[3](scores.tsv "model=a; not above 1")', tmp_path)
+    assert findings.unsupported('[3](scores.tsv "model=a; above 1")', tmp_path)
+
+
+def test_p_of_weights_and_attention_over_six_layers():
+    """Neighbouring layers are alike, so a correlation over six of them has few chances to be
+    small: p is over all orders of the layers, the same order in all seeds."""
+    steps = read_tsv(REAL / "kovaleva2019/steps.tsv").query("source == 'ours' and layer > 0")
+    told = re.findall(r"p of (\.\d+) over all orders of the six layers", " ".join(FINDINGS.split()))
+    for task in ("mnli", "rte"):
+        rows = steps[steps["panel"] == task].set_index(["series", "layer"])["each"]
+        weights, attention = (
+            np.array([list(map(float, each.split("; "))) for each in rows[series]]).T
+            for series in ("displacement", "attention")
+        )
+        rho = [
+            np.mean([spearmanr(a, b).statistic for a, b in zip(weights, order, strict=True)])
+            for order in (attention[:, list(order)] for order in permutations(range(6)))
+        ]
+        p = np.mean(np.abs(rho) >= abs(rho[0]) - 1e-9)
+        assert told == [f"{p:.2f}".removeprefix("0")]
 
 
 def asked(text):
