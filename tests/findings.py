@@ -138,14 +138,14 @@ def _replicates(row: pd.Series) -> np.ndarray:
 
 
 def is_true(condition: str, number: Number) -> bool:
-    """Test whether a link's condition is true of a number."""
+    """Test whether a link's condition is true of a number; of none it is not."""
     if condition in ("holds", "fails"):
         return number.rows[0]["verdict"] == condition
     *negated, side, bound = condition.split(" ")
     assert negated in ([], ["not"]) and side in ("above", "below"), condition
-    low, high = (
-        (number.value, number.value) if np.isnan(number.low) else (number.low, number.high)
-    )
+    if np.isnan(number.value):
+        return False
+    low, high = (number.value, number.value) if np.isnan(number.low) else (number.low, number.high)
     beyond = low > float(bound) if side == "above" else high < float(bound)
     return beyond != bool(negated)
 
@@ -159,12 +159,14 @@ def unsupported(sentence: str, folder: Path) -> list[str]:
     """Say of each number that no longer carries a sentence which it is, and why."""
     faults = []
     for link in links(sentence):
-        for number in numbers(folder, link) if link.condition else []:
-            if not is_true(link.condition, number):
-                second = f"; {link.second}" if link.second else ""
-                faults.append(
-                    f"«{plain(sentence)}» is no longer so. {link.file}, {number.name}{second}:"
-                    f" {number.value:.3g} [{number.low:.3g}, {number.high:.3g}]"
-                    f" is to be so: {link.condition}."
-                )
+        if not link.condition:
+            continue
+        for number in numbers(folder, link):
+            if is_true(link.condition, number):
+                continue
+            name = f"{number.name}; {link.second}" if link.second else number.name
+            faults.append(
+                f"«{plain(sentence)}» is no longer so. {link.file}, {name}: {number.value:.3g}"
+                f" [{number.low:.3g}, {number.high:.3g}] is to be so: {link.condition}."
+            )
     return faults
