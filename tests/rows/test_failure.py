@@ -27,3 +27,9 @@ def test_a_run_failed_unless_two_points_above_the_majority_class_by_accuracy_if_
     scores = dict(zip(majority, scores))
     outcome = {"metric": next(iter(majority)), "scores": scores, "majority": majority}
     assert failed(outcome) is verdict
+
+
+@pytest.mark.parametrize(("score", "verdict"), [(0.4, False), (0.69, False), (0.71, True)])
+def test_a_run_on_shuffled_labels_failed_if_it_learnt_all_the_same(score, verdict):
+    outcome = {"metric": "accuracy", "scores": {"accuracy": score}, "majority": RTE}
+    assert failed(outcome | {"shuffled": True}) is verdict

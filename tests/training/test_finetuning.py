@@ -200,6 +200,29 @@ def test_a_killed_run_with_adapters_ends_with_the_same_bytes(adapted, monkeypatc
     assert len(batches) == 96
 
 
+def test_shuffled_labels_are_learnt_from_and_true_ones_scored(start, rows, tmp_path):
+    data = tmp_path / "data"
+    write_data(data, rows)
+    train = trainer(start, data)
+    shuffled = {}
+    for name, variants, seed in (
+        ("true", [], 1),
+        ("one", ["shuffled"], 1),
+        ("two", ["shuffled"], 2),
+    ):
+        run = {"task": TASK, "variants": variants, "seed": seed, "training": asdict(SETTINGS)}
+        scores = train(run, tmp_path / name)
+        shuffled[name] = scores["shuffled"], scores["data"]["train"].endswith("labels dealt anew")
+        assert scores["scores"] == scores_of(tmp_path / name, rows)
+        assert scores["majority"] == train(run | {"variants": []}, tmp_path / "true")["majority"]
+    assert shuffled == {"true": (False, False), "one": (True, True), "two": (True, True)}
+    logs = [pd.read_csv(tmp_path / name / "steps.tsv", sep="\t") for name in ("true", "one")]
+    # The same batches under the same head, with other labels.
+    assert len(logs[0]) == len(logs[1]) and logs[0]["loss"][0] != logs[1]["loss"][0]
+    rows_read = {name: read_json(tmp_path / name / "recipe.json")["rows"] for name in shuffled}
+    assert len({*rows_read.values()}) == 3
+
+
 def test_a_head_can_be_carried_to_the_next_task(start, tmp_path):
     task = finetuning.load_task(TASK, SIDECAR)
     model = finetuning.starting_model(task, start, 1)

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from bertshift import files
 from bertshift.models.source import BERT
-from bertshift.naming import Name, named_in
+from bertshift.naming import Name, named_in, null_of
 from bertshift.rows import labelling
-from bertshift.rows.nulls import is_null
-from bertshift.rows.provenance import MARGIN
+from bertshift.rows.nulls import SHUFFLED
+from bertshift.rows.provenance import MARGIN, SHUFFLED_MARGIN
 from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
 from bertshift.version import stamped, version
 
@@ -104,21 +104,35 @@ def mark_of(rows: pd.DataFrame) -> str:
 
 
 def failures(table: pd.DataFrame, column: str = "series") -> str:
-    """Write a sentence on the runs that failed to train, by model as named in `column`; empty if
-    none did. Nulls have the runs of their models."""
+    """Write a sentence on the runs that failed to train, by model as named in `column`, and one on
+    those that learnt from shuffled labels; empty if there are none. Noise has the runs of its
+    model."""
     ours = table[table["source"] == "ours"]
-    failed = ours[(ours["failed"] > 0) & ~is_null(ours[column])]
-    failed = failed.drop_duplicates([column, "trained", "failed"])
-    if failed.empty:
-        return ""
+    failed = ours[ours["failed"] > 0].drop_duplicates([column, "trained", "failed"])
+    null = failed[column].map(null_of)
+    untrained, learnt = failed[null == ""], failed[null == SHUFFLED]
+    sentences = []
+    if len(untrained):
+        sentences.append(
+            "Failed to train (a run, or either of two, at most"
+            f" {MARGIN:g} above the majority class): {_count_failed(untrained, column)}; left out,"
+            " or drawn and marked where all failed."
+        )
+    if len(learnt):
+        counts = _count_failed(learnt, column)
+        sentences.append(
+            "Learnt although labels were dealt anew (a run more than"
+            f" {SHUFFLED_MARGIN:g} above the majority class): {counts}; left out, unless all did."
+        )
+    return " ".join(sentences)
+
+
+def _count_failed(failed: pd.DataFrame, column: str) -> str:
     counts = [
         f"{labelling.label_of(row[column])} {row['failed']} of {row['trained'] + row['failed']}"
         for row in failed.to_dict("records")
     ]
-    return (
-        f"Failed to train (a run, or either of two, at most {MARGIN:g} above the majority class):"
-        f" {', '.join(counts)}; left out, or drawn and marked where all failed."
-    )
+    return ", ".join(counts)
 
 
 def far_off(table: pd.DataFrame) -> str:
