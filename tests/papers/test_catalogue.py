@@ -19,6 +19,20 @@ def test_a_caption_says_where_one_replicate_lies_far_from_the_others():
     assert style.far_off(table.drop(1)) == style.far_off(table[["unit"]]) == ""
 
 
+def test_a_caption_names_what_has_fewer_replicates(draw):
+    """By line, or by panel where that takes fewer names."""
+    tables = real("hao2020/figure1", "/m")
+    path = "results/js/mrpc_vs_base.tsv"
+    tables[path] = tables[path][tables[path]["seed"] == 1]
+    figure, table, caption = draw("hao2020/figure1", tables)
+    said = "3 seeds (MRPC: 1); interval: 95% t over replicates; none from one"
+    assert f"mean of {said}; data" in caption
+    assert said in " ".join(figure.texts[-1].get_text().split())
+    in_another_panel = table.assign(panel=table["series"].where(table["series"] == "mrpc", "rest"))
+    ours = in_another_panel.assign(series=range(len(table)))
+    assert "3 seeds (MRPC: 1);" in style.origin(ours)[1]
+
+
 def test_same_numbers_same_bytes(draw, tmp_path):
     paths = [tmp_path / f"figure2.{kind}" for kind in ("png", "tsv", "txt", "pdf")]
 

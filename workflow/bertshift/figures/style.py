@@ -21,6 +21,7 @@ from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, 
 from bertshift.version import stamped, version
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
+NAMED = 3  # names in a list of those that differ
 SHOWN, LONGEST = 2, 220  # descriptions of data in a caption, characters of each
 LONGEST_NAME = 60  # characters of a checkpoint in the line below a figure
 COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a conference page
@@ -221,17 +222,9 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
     """Write a short line and a long one on our rows in a figure's table: scale, checkpoint,
     replicates, what the band is, data."""
     ours = table[table["source"] == "ours"]
-    ranges = ours.groupby("unit", sort=False)["replicates"].agg(["min", "max"])
-    runs = []
-    for unit, least, most in ranges.itertuples():
-        count = str(least) if least == most else f"{least} to {most}"
-        runs.append(f"{count} {_plural(unit, most)}")
-    kinds = list(ours.groupby(["replicates", "unit", "interval"], sort=False).groups)
-    means = [
-        f"{count} {_plural(unit, count)} ({_describe_bands([(count, interval)])})"
-        for count, unit, interval in kinds
-    ]
-    bands = _describe_bands([(count, interval) for count, _, interval in kinds])
+    runs = _count_replicates(ours)
+    kinds = list(ours.groupby(["replicates", "interval"], sort=False).groups)
+    bands = _describe_bands(kinds)
     first, *others = dict.fromkeys("; ".join(ours["checkpoint"].unique()).split("; "))
     checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …")
     if others:
@@ -239,9 +232,49 @@ def origin(table: pd.DataFrame) -> tuple[str, str]:
     scale, checkpoints, data = (
         _list_values(ours[column]) for column in ("scale", "checkpoint", "data")
     )
-    short = f"Ours: scale {scale}; {checkpoint}; {' or '.join(runs)} ({bands})."
-    full = f"scale {scale}; checkpoint {checkpoints}; mean of {' or '.join(means)}; data {data}."
+    short = f"Ours: scale {scale}; {checkpoint}; {runs}; {bands}."
+    full = f"scale {scale}; checkpoint {checkpoints}; mean of {runs}; {bands}; data {data}."
     return short, f"Ours: {full}"
+
+
+def _count_replicates(ours: pd.DataFrame) -> str:
+    """Count the replicates of each unit, and name what has fewer: `3 seeds (MNLI: 1)`."""
+    parts = []
+    for unit, rows in ours.groupby("unit", sort=False):
+        most = rows["replicates"].max()
+        count = f"{most} {_plural(unit, most)}"
+        fewer = _name_fewer(rows)
+        parts.append(f"{count} ({fewer})" if fewer else count)
+    return " or ".join(parts)
+
+
+def _name_fewer(rows: pd.DataFrame) -> str:
+    """Name the panels or the lines with fewer replicates than the most, with their number:
+    whichever of the two tells it in fewer words."""
+    most = rows["replicates"].max()
+    candidates = []
+    for column in ("panel", "series"):
+        if column not in rows:
+            continue
+        counts = rows.groupby(column, sort=False)["replicates"].agg(["min", "max"])
+        fewer = counts[counts["min"] < most]
+        is_mixed = bool((fewer["min"] < fewer["max"]).any())
+        candidates.append((is_mixed, len(fewer), column, fewer))
+    if not candidates:
+        return ""
+    *_, fewer = min(candidates, key=lambda candidate: candidate[:3])
+    names_by_count: dict[str, list[str]] = {}
+    for name, least, largest in fewer.itertuples():
+        count = str(least) if least == largest else f"{least} to {largest}"
+        names_by_count.setdefault(count, []).append(labelling.label_of(name))
+    parts = [f"{_list_first(names)}: {count}" for count, names in names_by_count.items()]
+    return "; ".join(parts)
+
+
+def _list_first(names: list[str]) -> str:
+    """List the first NAMED of these names."""
+    text = ", ".join(names[:NAMED])
+    return f"{text} and {len(names) - NAMED} more" if len(names) > NAMED else text
 
 
 def _plural(unit: str, count: int) -> str:
@@ -256,7 +289,10 @@ def _describe_bands(kinds: list[tuple[int, str]]) -> str:
     parts = []
     if intervals:
         parts.append(f"interval: {' or '.join(intervals)}")
-    if any(1 < count < BANDED for count, _ in kinds):
+    counts = {count for count, _ in kinds}
+    if intervals and 1 in counts:
+        parts.append("none from one")
+    if any(1 < count < BANDED for count in counts):
         parts.append("no interval from two; thin lines, dots, a / b: replicates")
     return "; ".join(parts) or "no interval is drawn"
 
