@@ -17,9 +17,10 @@ from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import NOISE, SHUFFLED, model_of, null_of
 
 GREY = "#8a8a8a"
+REACH = 2  # times the range of values, by which intervals may widen an axis on either side
 NULL_SENTENCES = {
     NOISE: (
-        "{noise}: the model before fine-tuning with random weights added, as large as"
+        "Dash-dotted: the model before fine-tuning with random weights added, of the size of"
         " fine-tuning's change (mean, and range of replicates)."
     ),
     SHUFFLED: (
@@ -27,8 +28,6 @@ NULL_SENTENCES = {
         " and range of replicates)."
     ),
 }
-# Two dots in a dash: published numbers, baselines and noise have other lines.
-SHUFFLED_DASH = (0, (5, 1, 1, 1, 1, 1))
 # Letters of a legend in an inch, and as many as a handle takes.
 LEGEND_LETTERS = 18
 LEGEND_HANDLE = 5
@@ -40,18 +39,27 @@ def curve(
 ) -> None:
     """Draw one line over column `x`: with a band from low to high where there are replicates
     enough for an interval, or else with a thin line for each of several replicates."""
+    bare_curve(axes, rows, label, look, x, **line)
     rows = rows.sort_values(x)
     colour = look["color"]
-    axes.plot(rows[x], rows["value"], label=label, **look, **line)
-    thin = {"color": colour, "linewidth": 0.5, "alpha": 0.6}
-    thin["linestyle"] = line.get("linestyle", "-")
-    for values in zip_longest(*statistics.too_few(rows), fillvalue=np.nan):
-        axes.plot(rows[x], values, **thin)
     has_band = statistics.banded(rows)
     if has_band.any():
         low, high = rows["low"].where(has_band), rows["high"].where(has_band)
         with within_reach(axes, rows["value"]):
             axes.fill_between(rows[x], low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def bare_curve(
+    axes: Axes, rows: pd.DataFrame, label: str, look: dict, x: str = "layer", **line
+) -> None:
+    """Draw one line over column `x` without its band, and a thin line for each of several
+    replicates that are too few for an interval."""
+    rows = rows.sort_values(x)
+    axes.plot(rows[x], rows["value"], label=label, **look, **line)
+    thin = {"color": look["color"], "linewidth": 0.5, "alpha": 0.6}
+    thin["linestyle"] = line.get("linestyle", "-")
+    for values in zip_longest(*statistics.too_few(rows), fillvalue=np.nan):
+        axes.plot(rows[x], values, **thin)
 
 
 def bars(
@@ -102,14 +110,14 @@ def null_curve(
 ) -> None:
     """Draw a null as a band over its replicates, with their mean.
 
-    Noise is grey; beside noise of other series in its panel it has its `colour`, and the mean is
-    dash-dotted. Shuffled labels have their `colour`.
+    Noise is grey; beside noise of other series in its panel it has its `colour`, as shuffled
+    labels always have.
     """
     rows = rows.sort_values(x)
     if null == SHUFFLED:
-        look = {"color": colour, "linestyle": SHUFFLED_DASH}
+        look = {"color": colour} | style.SHUFFLED
     else:
-        look = {"color": GREY} if grey else {"color": colour, "linestyle": "-."}
+        look = {"color": GREY if grey else colour} | style.NOISE
     least, most = null_band(rows)
     axes.plot(rows[x], rows["value"], linewidth=0.9, zorder=0, label=label, **look)
     alpha = 0.15 if null == SHUFFLED else 0.35
@@ -126,23 +134,36 @@ def null_band(rows: pd.DataFrame) -> tuple[list[float], list[float]]:
     return list(map(min, replicates)), list(map(max, replicates))
 
 
-def null_note(table: pd.DataFrame, name: str = "series", noise: str = "Grey") -> str:
-    """Write a sentence on each null in a figure; empty if there is none. `noise` names the line of
-    noise of the same size."""
-    shown = {null_of(series) for series in table[name].unique()}
-    sentences = [
-        sentence.format(noise=noise) for null, sentence in NULL_SENTENCES.items() if null in shown
-    ]
-    return " ".join(sentences)
+def null_note(table: pd.DataFrame, name: str = "series") -> str:
+    """Write sentences on the nulls in a figure; empty if there is none."""
+    ours = table[table["source"] == "ours"]
+    null = ours[name].map(null_of)
+    shown = set(null)
+    sentences = [sentence for key, sentence in NULL_SENTENCES.items() if key in shown]
+    of = ours[name].map(model_of).map(labelling.label_of)
+    return " ".join([*sentences, *measured_alone(null, of)])
+
+
+def measured_alone(null: pd.Series, of: pd.Series) -> list[str]:
+    """Write a sentence on each null that a part of the figure lacks. A figure's rows are given by
+    their `null`, which is empty for a model, and by what they are `of`, in words."""
+    everything = set(of[null == ""])
+    sentences = []
+    for key, words in labelling.NULL_WORDS.items():
+        measured = list(of[null == key].unique())
+        if measured and everything - set(measured):
+            sentences.append(f"{words.capitalize()} was measured for {', '.join(measured)} alone.")
+    return sentences
 
 
 @contextmanager
 def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Iterator[None]:
-    """Let the intervals drawn inside the block widen the axis of `values` by no more than their
-    range on either side: those of two replicates are so wide that nothing else would be seen."""
+    """Let the intervals drawn inside the block widen the axis of `values` by no more than REACH
+    times their range on either side: beside the widest ones nothing else would be seen. The
+    caption says which are cut (`style.cut_note`)."""
     column = 0 if horizontal else 1
     before = axes.dataLim.get_points().copy()
-    reach = (values.max() - values.min()) or abs(values.max())
+    reach = REACH * ((values.max() - values.min()) or abs(values.max()))
     yield
     if values.empty:
         return
@@ -156,11 +177,11 @@ def within_reach(axes: Axes, values: pd.Series, horizontal: bool = False) -> Ite
 
 def highest(rows: pd.DataFrame) -> float:
     """Find where an axis that begins at 0 must end: above all values, and above the highest
-    interval unless that is more than twice as high."""
+    interval unless that reaches further than REACH times their height above them."""
     most = rows["value"].max()
     interval = rows.loc[statistics.banded(rows), "high"].max()
     replicates = statistics.too_few(rows).explode().dropna()
-    return max([most, *replicates, min(interval, 2 * most)])
+    return max([most, *replicates, min(interval, (1 + REACH) * most)])
 
 
 def layer_axis(axes: Axes, layers: pd.Series) -> None:
@@ -190,7 +211,7 @@ def by_model(axes: Axes, table: pd.DataFrame, x: str = "layer") -> None:
     for model, rows in table[table["source"] == "ours"].groupby("series", sort=False):
         if null_of(model):
             continue
-        line = {"linestyle": "--", "linewidth": 1.0, "zorder": 3} if model == "base" else {}
+        line = style.BASELINE | {"linewidth": 1.0, "zorder": 3} if model == "base" else {}
         label = labelling.label_of(model) + style.mark_of(rows)
         curve(axes, rows, label, style.look_of(labelling.task_of(model)), x, **line)
 
@@ -225,7 +246,7 @@ def small_multiples(
                 axes.set_visible(False)
                 continue
             _draw_variants(axes, shown, row_noise[row_noise["panel"] == panel], variants)
-            layer_axis(axes, shown["layer"])
+            layer_axis(axes, panel_rows["layer"])  # panels below one another share it
             axes.locator_params(axis="x", nbins=4)  # the panels are narrow
             axes.set_xlabel("layer" if axes in grid[-1] else "")
         _, noise_most = null_band(row_noise)

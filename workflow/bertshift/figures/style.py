@@ -9,6 +9,8 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 
 from bertshift import files
@@ -69,6 +71,12 @@ PALETTE = {
     "base": ("#000000", "."),
 }
 OTHER = ("#999999", ".")
+UNSEEN = 0.002  # of a panel's height or width: nobody sees that so little is cut
+# What a dash means in every figure. Published numbers are stars, or black.
+BASELINE = {"linestyle": "--"}  # where nothing was done: the pretrained model, or another seed
+UNRELATED = {"linestyle": ":"}  # what chance gives: states without relation, word frequencies
+NOISE = {"linestyle": "-."}
+SHUFFLED = {"linestyle": (0, (5, 1, 1, 1, 1, 1))}  # two dots in a dash
 
 
 def styled(function):
@@ -153,6 +161,50 @@ def far_off(table: pd.DataFrame) -> str:
     )
 
 
+def cut_note(figure: Figure) -> str:
+    """Write a sentence on the intervals that run beyond the axis of their panel; empty if all are
+    drawn whole."""
+    parts = []
+    for axes in figure.axes:
+        if ends := _ends_beyond(axes):
+            reach = " and ".join(f"{end:.3g}".replace("-", "−") for end in ends)
+            parts.append(f"{reach} ({_name_panel(axes)})")
+    return f"Intervals are cut at the axis: they reach {', '.join(parts)}." if parts else ""
+
+
+def _ends_beyond(axes: Axes) -> list[float]:
+    """List the least and the largest end of a panel's intervals, as far as they lie beyond its
+    axes: of bands up and down, of bars in either direction."""
+    ends = []
+    for kind, columns in ((PolyCollection, [1]), (LineCollection, [0, 1])):
+        collections = [each for each in axes.collections if isinstance(each, kind)]
+        outlines = [path.vertices for each in collections for path in each.get_paths()]
+        points = np.concatenate([np.empty((0, 2)), *outlines])
+        places = (axes.transScale + axes.transLimits).transform(points)  # shares of the panel
+        for column in columns:
+            values, place = points[:, column], places[:, column]
+            below, above = values[place < -UNSEEN], values[place > 1 + UNSEEN]
+            ends += [*np.sort(below)[:1], *np.sort(above)[-1:]]
+    return ends
+
+
+def _name_panel(axes: Axes) -> str:
+    """Name a panel by the title of its column and the axis of its row."""
+    titles, labels = [], []
+    place = axes.get_subplotspec()
+    for other in axes.figure.axes:
+        spec = other.get_subplotspec()
+        if spec is None or place is None or spec.get_gridspec() is not place.get_gridspec():
+            continue
+        if spec.colspan == place.colspan:
+            titles.append(other.get_title())
+        if spec.rowspan == place.rowspan:
+            labels.append(other.get_ylabel())
+    own = axes.get_title(), axes.get_ylabel()
+    names = [mine or next(filter(None, others), "") for mine, others in zip(own, (titles, labels))]
+    return " ".join(" ".join(filter(str.strip, names)).split())
+
+
 def shared_probes(probes: pd.DataFrame, is_base: pd.Series) -> str:
     """Write a sentence where fine-tuning seeds of the only pretraining run share a probe of the
     pretrained model (rows `is_base`); empty where each has its own (`statistics.is_own_probe`)."""
@@ -214,7 +266,7 @@ def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
     figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - below / height))
     position = {"x": 0.05 / width, "y": 0.04 / height, "va": "bottom"}
     figure.text(s="\n".join(lines), fontsize=7, color="#444444", **position)
-    caption = [full, *notes, far_off(table)]
+    caption = [full, *notes, far_off(table), cut_note(figure)]
     return figure, table, " ".join(filter(None, caption))
 
 

@@ -213,7 +213,7 @@ def _score_note(table: pd.DataFrame) -> str:
 
 
 def _null_note(table: pd.DataFrame) -> str:
-    note = layers.null_note(table, noise="Dash-dotted")
+    note = layers.null_note(table)
     if nulls.NOISE in set(table["series"].map(nulls.null_of)):
         note += " At each share noise is as large as the change up to there."
     return note

@@ -93,7 +93,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         figure,
         table,
         *_notes(table, labels),
-        layers.null_note(table, "panel", "Dash-dotted"),
+        layers.null_note(table, "panel"),
         style.failures(table, "panel"),
     )
 

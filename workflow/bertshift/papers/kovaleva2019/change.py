@@ -166,5 +166,5 @@ def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> 
 def _draw_by_layer(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
     table = numbers.join(numbers.ours(rows, "model", "series"))
     figure = layers.small_multiples(table, "series", series, variants)
-    noise = layers.null_note(table, "panel", "Dash-dotted")
+    noise = layers.null_note(table, "panel")
     return style.captioned(figure, table, noise, style.failures(table, "panel"))
