@@ -6,9 +6,12 @@ from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
 from matplotlib.text import Text
 
+from bertshift.rows.labelling import NULL_WORDS
+from bertshift.rows.nulls import NOISE
 from bertshift.rows.statistics import each_of
 
 SLACK = 0.5  # pixels
+MOST_BANDS = 5
 
 
 def clashes(figure):
@@ -100,3 +103,22 @@ def assert_legible(figure):
             axes.get_title()
         )
         assert box.y0 >= caption.y1 - 1
+
+
+def assert_honest(figure, caption):
+    """What is cut is told, bands can be told apart, and noise has a dash of its own."""
+    cut = []
+    for axes in figure.axes:
+        low, high = sorted(axes.get_ylim())
+        slack = (high - low) / 100
+        bands = [each for each in axes.collections if isinstance(each, PolyCollection)]
+        assert len({tuple(band.get_facecolor()[0]) for band in bands}) <= MOST_BANDS
+        for band in bands:
+            ends = np.concatenate([path.vertices[:, 1] for path in band.get_paths()])
+            cut += [end for end in ends if end < low - slack or end > high + slack]
+    assert not cut or "cut at the axis" in caption, cut
+    for legend in [*figure.legends, *(axes.get_legend() for axes in figure.axes)]:
+        lines = zip(legend.get_lines(), legend.get_texts()) if legend else ()
+        dashes = {text.get_text(): line.get_linestyle() for line, text in lines}
+        noise = dashes.pop(NULL_WORDS[NOISE], None)
+        assert noise in (None, "-.") and noise not in dashes.values()

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT, TINY
 from made_papers import shipped
-from pictures import assert_every_number_is_in_the_table, assert_legible
+from pictures import assert_every_number_is_in_the_table, assert_honest, assert_legible
 from scipy.stats import rankdata, zscore
 
 from bertshift.config import merge
@@ -98,7 +98,8 @@ def drawn_and_checked(name, tables, published):
 def saved_and_checked(drawn, **files):
     """Save a figure of the real run, and see that what is saved is legible and in its table."""
     SAVE(drawn, **files)
-    figure, table, _ = drawn
+    figure, table, caption = drawn
+    assert_honest(figure, caption)
     assert_every_number_is_in_the_table(figure, table)
     style.styled(assert_legible)(figure)
 

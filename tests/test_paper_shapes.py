@@ -7,7 +7,7 @@ import warnings
 import pandas as pd
 import pytest
 from made_papers import HEADS, real, stretched
-from pictures import assert_every_number_is_in_the_table, assert_legible, shown
+from pictures import assert_every_number_is_in_the_table, assert_honest, assert_legible, shown
 
 from bertshift.papers import by_name, catalogue
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
@@ -92,12 +92,13 @@ def test_every_figure_is_drawn_and_every_claim_decided(published, name, state):
             "error"
         )  # of matplotlib on layout, of numpy on numbers that are none
         if state == ONE or name in FIRST_OF_MODULE:
-            figure, table, _ = by_name.draw(name, tables, paper)
+            figure, table, caption = by_name.draw(name, tables, paper)
             said = [text.get_text() for text in shown(figure)]
             assert not [words for words in said if SENSELESS.search(words)]
             assert len(table) and not table["value"].abs().max() >= LARGEST
         if state == ONE:
             assert_legible(figure)
+            assert_honest(figure, caption)
             assert_every_number_is_in_the_table(figure, table)
         rows = by_name.decide(name, tables, paper)
     assert rows["verdict"].isin([HOLDS, FAILS, UNDECIDED, UNTESTED]).all()

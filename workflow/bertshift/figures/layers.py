@@ -115,9 +115,9 @@ def null_curve(
     """
     rows = rows.sort_values(x)
     if null == SHUFFLED:
-        look = {"color": colour} | style.SHUFFLED
+        look = {"color": colour} | style.SHUFFLED_DASH
     else:
-        look = {"color": GREY if grey else colour} | style.NOISE
+        look = {"color": GREY if grey else colour} | style.NOISE_DASH
     least, most = null_band(rows)
     axes.plot(rows[x], rows["value"], linewidth=0.9, zorder=0, label=label, **look)
     alpha = 0.15 if null == SHUFFLED else 0.35
@@ -134,14 +134,16 @@ def null_band(rows: pd.DataFrame) -> tuple[list[float], list[float]]:
     return list(map(min, replicates)), list(map(max, replicates))
 
 
-def null_note(table: pd.DataFrame, name: str = "series") -> str:
-    """Write sentences on the nulls in a figure; empty if there is none."""
+def null_note(table: pd.DataFrame, name: str = "series", of: pd.Series | None = None) -> str:
+    """Write sentences on the nulls in a figure, and on what lacks them; empty if there is none.
+    `of` names in words what each row is of, if that is not its model alone."""
     ours = table[table["source"] == "ours"]
     null = ours[name].map(null_of)
+    if of is None:
+        of = ours[name].map(model_of).map(labelling.label_of)
     shown = set(null)
     sentences = [sentence for key, sentence in NULL_SENTENCES.items() if key in shown]
-    of = ours[name].map(model_of).map(labelling.label_of)
-    return " ".join([*sentences, *measured_alone(null, of)])
+    return " ".join([*sentences, *measured_alone(null, of.loc[null.index])])
 
 
 def measured_alone(null: pd.Series, of: pd.Series) -> list[str]:
@@ -221,6 +223,7 @@ def small_multiples(
     row: str,
     rows: Mapping[str, str],
     variants: Mapping[str, tuple[str, dict]],
+    least_width: float = 0,
 ) -> Figure:
     """Draw a panel per value of the column `row` (with these labels) and model, a line per variant
     (its label and look).
@@ -235,7 +238,7 @@ def small_multiples(
     panels = dict(list(table.groupby("panel", sort=False)))
     measured = set(table[row])
     rows = {name: label for name, label in rows.items() if name in measured}
-    width = style.TEXT_WIDTH if len(panels) > 3 else 1.0 + 1.6 * len(panels)
+    width = style.TEXT_WIDTH if len(panels) > 3 else max(1.0 + 1.6 * len(panels), least_width)
     height = 0.5 + 1.15 * len(rows)
     figure, grid = style.grid(height, len(rows), len(panels), width, sharex="col", sharey="row")
     for axes_row, (name, label) in zip(grid, rows.items(), strict=True):

@@ -19,7 +19,7 @@ from bertshift.naming import Name, named_in, null_of
 from bertshift.rows import labelling
 from bertshift.rows.nulls import SHUFFLED
 from bertshift.rows.provenance import MARGIN, SHUFFLED_MARGIN
-from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, each_of, is_far_off
+from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, UNITS, each_of, is_far_off
 from bertshift.version import stamped, version
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
@@ -75,8 +75,8 @@ UNSEEN = 0.002  # of a panel's height or width: nobody sees that so little is cu
 # What a dash means in every figure. Published numbers are stars, or black.
 BASELINE = {"linestyle": "--"}  # where nothing was done: the pretrained model, or another seed
 UNRELATED = {"linestyle": ":"}  # what chance gives: states without relation, word frequencies
-NOISE = {"linestyle": "-."}
-SHUFFLED = {"linestyle": (0, (5, 1, 1, 1, 1, 1))}  # two dots in a dash
+NOISE_DASH = {"linestyle": "-."}
+SHUFFLED_DASH = {"linestyle": (0, (5, 1, 1, 1, 1, 1))}  # two dots in a dash
 
 
 def styled(function):
@@ -106,10 +106,21 @@ def special_names(table: pd.DataFrame) -> dict[str, str]:
     return {"cls": "first token", "sep": "separators"}
 
 
+def marks_of(rows: pd.DataFrame) -> list[str]:
+    """List what is to be known of a line: that all runs of its model failed to train, or that it
+    is of one seed, so that no interval is around it."""
+    marks = []
+    if ((rows["trained"] == 0) & (rows["failed"] > 0)).all():
+        marks.append("failed")
+    if ((rows["unit"] == UNITS["seed"]) & (rows["replicates"] == 1)).all():
+        marks.append("1 seed")
+    return marks
+
+
 def mark_of(rows: pd.DataFrame) -> str:
-    """Write what follows the name of a model all of whose runs failed to train."""
-    failed = (rows["trained"] == 0) & (rows["failed"] > 0)
-    return " (failed)" if failed.all() else ""
+    """Write the `marks_of` rows behind the name of their model."""
+    marks = marks_of(rows)
+    return f" ({', '.join(marks)})" if marks else ""
 
 
 def failures(table: pd.DataFrame, column: str = "series") -> str:

@@ -28,6 +28,7 @@ LOOKS = [
     {"color": "#0072B2", "marker": "^"},
     {"color": "#009E73", "marker": "D"},
 ]
+WITH_NULLS = ["rsa", "js"]
 LEAST = 1e-6  # singular values below it are rounding
 ROW, EDGES_ROW = 1.4, 1.5  # inches
 
@@ -50,7 +51,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     probes, in points, if there are any."""
     parts = []
     for panel, (variants, stimuli, _) in BY_LAYER.items():
-        metric = panel if panel in ("rsa", "js") else "spectra"
+        metric = panel if panel in WITH_NULLS else "spectra"
         rows = numbers.stack_layers(inputs, metric, variants, stimuli)
         parts.append(_average(rows.assign(panel=panel)))
     spectra = numbers.stack(numbers.of_measure(inputs, "spectra"), "spectra", ["singular"])
@@ -111,7 +112,15 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
             _draw_edges(axes, rows, looks)
             axes.set_title("edge probes", loc="left")
     layers.legend_over(figure, *layers.handles_of(figure.axes))
-    return style.captioned(figure, table, layers.null_note(table), style.failures(table))
+    return style.captioned(figure, table, _null_note(table), style.failures(table))
+
+
+def _null_note(table: pd.DataFrame) -> str:
+    """Write sentences on the nulls, which are of some panels and models alone."""
+    rows = table[table["panel"].isin(WITH_NULLS)]
+    labels = rows["panel"].map(lambda panel: BY_LAYER[panel][2])
+    of = labels + " of " + rows["series"].map(model_of).map(labelling.label_of)
+    return layers.null_note(rows, of=of)
 
 
 def _has_probes(rows: pd.DataFrame) -> bool:
@@ -125,8 +134,8 @@ def _title(task: str, rows: pd.DataFrame) -> str:
     name = labelling.SCORES.get(variant, variant)
     parts = []
     for series, means in scores.groupby("series", sort=False):
-        failed = ", failed" if style.mark_of(means) else ""
-        parts += [f"{value:.1f} ({way_of(series)}{failed})" for value in means["value"]]
+        words = ", ".join([way_of(series), *style.marks_of(means)])
+        parts += [f"{value:.1f} ({words})" for value in means["value"]]
     return f"{labelling.label_of(task)}, {name} in points: {', '.join(parts)}"
 
 
@@ -200,7 +209,7 @@ def _draw_edges(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict]) -> No
         look = looks[way_of(series)]
         axes.plot(x, points["value"], linestyle="none", **look)
         layers.bars(axes, x, points, horizontal=False, color=look["color"], linewidth=1)
-    axes.axhline(0, color="#666666", linewidth=0.6)
+    axes.axhline(0, color="#666666", linewidth=0.6, **style.BASELINE)
     axes.set_xticks(range(len(labels)), labels.values())
     axes.set(xlim=(-0.6, len(labels) - 0.4), ylabel="Δ F1 (points)")
     axes.grid(axis="x", visible=False)

@@ -17,12 +17,9 @@ _SAMPLE = (
     " Dashed: the same between two seeds of one task on its own development set"
 )
 _OTHER_INPUTS = "These are other inputs, so that two tasks may lie below two seeds."
-_LEFT_OUT = "are left out and counted. The paper draws curves without numbers."
-_RUNS = f"Bands are over replicates. Runs that failed to train {_LEFT_OUT}"
-_PAIRS = (
-    "Means and bands are over all pairs of seeds. Pairs with a run that failed to train"
-    f" {_LEFT_OUT}"
-)
+_NO_NUMBERS = "The paper draws curves without numbers."
+_RUNS = f"Bands are over replicates. {_NO_NUMBERS}"
+_PAIRS = f"Means and bands are over all pairs of seeds. {_NO_NUMBERS}"
 
 
 def _attention(models: str) -> str:
@@ -63,8 +60,7 @@ FIGURES = {
         " those of one model are permuted (unrelated). Rows tell all tokens, content tokens, first"
         " tokens and separators apart. BERT's first token, [CLS], is the same in all embeddings,"
         " and canonical correlations need more tokens than both models have directions. Bands are"
-        " over replicates. The table holds distances, nulls and the rank correlations between"
-        " measures.",
+        " over replicates. The table holds distances and nulls, too.",
     ),
     "figure3": Figure(
         "Output and score with one layer restored",
@@ -90,13 +86,13 @@ FIGURES = {
     "figure6": Figure(
         "Attention of models of two tasks",
         between_tasks("js"),
-        f"{_attention(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}",
+        f"{_attention(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_NO_NUMBERS}",
         "change.attention",
     ),
     "figure7": Figure(
         "Hidden states of models of two tasks",
         between_tasks("svcca"),
-        f"{_hidden_states(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_RUNS}",
+        f"{_hidden_states(_TASKS)} {_SAMPLE}. {_OTHER_INPUTS} {_NO_NUMBERS}",
         "change.hidden_states",
     ),
 }

@@ -29,7 +29,11 @@ PAIRS = [
 DISTANCE, CEILING = "svcca99", "svcca99_null"
 SIZES = ["n", "k_model", "k_reference"]  # what a distance depends on beside the hidden states
 COLUMNS = [*numbers.COLUMNS, *SIZES]
-FLOOR = {"linestyle": "--", "linewidth": 0.9, "marker": ""}
+FLOOR = style.BASELINE | {"linewidth": 0.9, "marker": ""}
+CEILING_LINE = style.UNRELATED | {"linewidth": 0.9}
+MOST_BANDS = 4  # in one panel; more would lie on each other
+BESIDE = 0.03  # of a layer: from one bar to the next
+BARS = "Bars: the intervals of the last layer; the table has those of all layers."
 
 
 def name_series(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
@@ -51,30 +55,48 @@ def looks_of(table: pd.DataFrame) -> dict[str, dict]:
 
 
 def curves(table: pd.DataFrame) -> tuple[Figure, Axes]:
-    """Draw a figure with one line a series; wide where they are many.
+    """Draw a figure with one line a series; wide where they are many, and then with intervals of
+    the last layer alone, as bars.
 
     Beside pairs of tasks, seeds of one task are thin and dashed, on that task's inputs.
     """
     is_null = nulls.is_null(table["series"])
     models = table[~is_null]
     looks = looks_of(models)
-    width = style.TEXT_WIDTH if len(looks) > 5 else style.COLUMN_WIDTH
+    is_crowded = len(looks) > MOST_BANDS
+    width = style.TEXT_WIDTH if is_crowded else style.COLUMN_WIDTH
     figure, [[axes]] = style.grid(2.5, width=width)
     has_pairs = any(map(is_pair, looks))
+    draw_line = layers.bare_curve if is_crowded else layers.curve
     layers.nulls(axes, table[is_null])
     for series, rows in models.groupby("series", sort=False):
         look, name = looks[series], labelling.label_of(series)
         if has_pairs and not is_pair(series):
             look, name = look | FLOOR, f"{name} seeds"
-        layers.curve(axes, rows, name + style.mark_of(rows), look)
+        draw_line(axes, rows, name + style.mark_of(rows), look)
+    if is_crowded:
+        draw_last_intervals(axes, models, looks)
     return figure, axes
+
+
+def draw_last_intervals(axes: Axes, table: pd.DataFrame, looks: Mapping[str, dict]) -> None:
+    """Draw the intervals of the last layer as bars side by side, to its right."""
+    last = table[table["layer"] == table["layer"].max()]
+    for number, (series, rows) in enumerate(last.groupby("series", sort=False), start=1):
+        positions = rows["layer"] + BESIDE * number
+        look = {"color": looks[series]["color"], "linewidth": 1.2}
+        layers.bars(axes, positions, rows, horizontal=False, **look)
 
 
 def finish(figure: Figure, axes: Axes, table: pd.DataFrame, *notes: str) -> style.Drawn:
     """Finish a figure with the axis of layers, a legend and a caption."""
     layers.layer_axis(axes, table["layer"])
-    layers.legend_above(axes, 2 if figure.get_figwidth() == style.COLUMN_WIDTH else 3)
-    return style.captioned(figure, table, *notes, layers.null_note(table), style.failures(table))
+    is_crowded = figure.get_figwidth() > style.COLUMN_WIDTH
+    layers.legend_above(axes, 3 if is_crowded else 2)
+    bars = BARS if is_crowded and statistics.banded(table).any() else ""
+    return style.captioned(
+        figure, table, bars, *notes, layers.null_note(table), style.failures(table)
+    )
 
 
 def attention(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -114,13 +136,12 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
 
 def draw_ceilings(axes: Axes, rows: pd.DataFrame) -> None:
     """Draw a dotted line a series, at its ceiling."""
-    dotted = {"linestyle": ":", "linewidth": 0.9}
     looks = looks_of(rows)
     for series, ceiling in rows.sort_values("layer").groupby("series", sort=False):
         if null_of(series):  # it has its model's ranks and tokens
             continue
-        axes.plot(ceiling["layer"], ceiling["value"], color=looks[series]["color"], **dotted)
-    axes.plot([], [], color="#666666", label="unrelated", **dotted)
+        axes.plot(ceiling["layer"], ceiling["value"], color=looks[series]["color"], **CEILING_LINE)
+    axes.plot([], [], color="#666666", label="unrelated", **CEILING_LINE)
 
 
 def ceiling_note(table: pd.DataFrame) -> str:
@@ -149,7 +170,7 @@ def restored(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dr
     layers.by_model(left, table[table["variant"] == DISTANCE])
     draw_ceilings(left, table[table["variant"] == CEILING])
     left.set(ylabel="SVCCA distance of the last layer", ylim=(0, 1))
-    dashed = {"linestyle": "--", "linewidth": 0.9}
+    dashed = style.BASELINE | {"linewidth": 0.9}
     scores = table[table["panel"] == "score"]
     layers.by_model(right, scores[scores["layer"] > 0])
     for row in scores[scores["layer"] == 0].itertuples():

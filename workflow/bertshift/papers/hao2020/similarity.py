@@ -2,7 +2,6 @@
 ours."""
 
 from collections.abc import Mapping
-from itertools import combinations
 
 import pandas as pd
 
@@ -31,9 +30,8 @@ RUN = ["model", "stimuli", "init", "seed", "ref_init", "ref_seed"]
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Tabulate by `quantity`: distances, and those of unrelated states (`<variant>_null`); each
-    replicate's distance as a share of the latter; and Spearman correlations of two measures over a
-    replicate's layers (layer 0, `<variant> ~ <variant>`)."""
+    """Tabulate by `quantity`: distances, and those of unrelated states (`<variant>_null`); and
+    each replicate's distance as a share of the latter."""
     parts = [
         numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()
     ]
@@ -43,7 +41,6 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     quantities = {
         "distance": rows,
         "share of null": _divide_by_nulls(related, rows[is_unrelated]),
-        "rank correlation": _rank_correlations(related),
     }
     everything = pd.concat([part.assign(quantity=name) for name, part in quantities.items()])
     everything = everything.assign(panel=everything["model"])
@@ -61,58 +58,36 @@ def _divide_by_nulls(related: pd.DataFrame, nulls: pd.DataFrame) -> pd.DataFrame
     return ranges.within(shares, ranges.POSITIVE)
 
 
-def _rank_correlations(rows: pd.DataFrame) -> pd.DataFrame:
-    correlations = []
-    for _, run in rows.groupby([*RUN, "tokens"], sort=False):
-        matrix = run.pivot(index="layer", columns="variant", values="value").corr("spearman")
-        measures = [name for name in METRICS if name in matrix]
-        for a, b in combinations(measures, 2):
-            pair = {"variant": f"{a} ~ {b}", "layer": 0, "value": matrix.loc[a, b]}
-            correlations.append(run.iloc[0].to_dict() | pair)
-    table = pd.DataFrame(correlations)
-    table = statistics.with_value(table, table["value"], ranges.CORRELATION)
-    return table.dropna(subset="value")  # a measure that is the same in all layers ranks none
-
-
 def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw a panel per class of tokens and task, a line per measure over layers, each as a share
     of its own null."""
     table = tidy(inputs, published)
     shares = table[(table["quantity"] == "share of null") & table["variant"].isin(DRAWN)]
     labels = TOKENS | style.special_names(table)
-    figure = layers.small_multiples(shares, "tokens", labels, DRAWN)
     # A single model has this legend, too.
-    figure.set_size_inches(style.TEXT_WIDTH, 0.5 + 1.3 * len(TOKENS))
+    figure = layers.small_multiples(shares, "tokens", labels, DRAWN, style.TEXT_WIDTH)
+    figure.set_figheight(0.5 + 1.3 * len(TOKENS))
     for axes in figure.axes:
-        axes.axhline(1, color="#666666", linestyle=":", linewidth=0.9)
-        axes.set_ylim(0, 1.08)
+        axes.axhline(1, color="#666666", linewidth=0.9, **style.UNRELATED)
+        axes.set_ylim(0, max(1.08, axes.get_ylim()[1]))
     figure.legends[0].set_title(
         "Distance from the pretrained model, as a share of that between unrelated states (dotted)"
     )
     return style.captioned(
         figure,
         table,
-        *_notes(table, labels),
+        _unrelated_note(table),
         layers.null_note(table, "panel"),
         style.failures(table, "panel"),
     )
 
 
-def _notes(table: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
-    """Write sentences on the distances of unrelated states, and on the rank correlations between
-    measures."""
+def _unrelated_note(table: pd.DataFrame) -> str:
+    """Write a sentence on the distances of unrelated states."""
     models = table[~is_null(table["panel"])]
     by_variant = dict(list(models[models["tokens"] == "all"].groupby("variant")["value"]))
     nulls = [
         f"{numbers.reach(by_variant[f'{name}_null'])} by {label}"
         for name, (label, _) in DRAWN.items()
     ]
-    pairs = [f"{a} ~ {b}" for a, b in combinations(DRAWN, 2)]
-    by_tokens = models[models["variant"].isin(pairs)].groupby("tokens", sort=False)["value"]
-    between_measures = ", ".join(
-        f"{numbers.reach(values)} ({labels[tokens]})" for tokens, values in by_tokens
-    )
-    return [
-        f"For all tokens the distance of unrelated states is {', '.join(nulls)}.",
-        f"Rank correlations over layers of any two of these measures: {between_measures}.",
-    ]
+    return f"For all tokens the distance of unrelated states is {', '.join(nulls)}."

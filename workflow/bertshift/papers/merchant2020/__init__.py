@@ -45,8 +45,8 @@ FIGURES = {
         beside_nulls(per_model("results/rsa/{model}_vs_{reference}.tsv"), "rsa"),
         "Representational similarity (RSA, cosine kernel) of each fine-tuned model to its own"
         " pretrained parent on Wikipedia sentences, by layer. Layer 0 is the embedding output."
-        " Special tokens are left out; lower means more change. The star is the one value that the"
-        " paper prints; its curves carry no numbers. Bands are over replicates.",
+        " Special tokens are left out; lower means more change. Bands are over replicates. The"
+        " paper's curves carry no numbers.",
         "rsa.figure2",
     ),
     "figure3": Figure(
@@ -55,18 +55,15 @@ FIGURES = {
         "Scores after fine-tuning with the embeddings and the lower layers frozen, in points and"
         " in percent of the score with nothing frozen. The axis is the paper's: it counts layers"
         " from 0 and marks nothing frozen by −1. Embeddings are frozen with every layer. Hollow"
-        " markers: only the embeddings frozen. Stars: the paper's scores with nothing frozen; its"
-        " curves carry no numbers, and its score of Dep is no standard LAS. Bands are over"
-        " replicates.",
+        " markers: only the embeddings frozen. Bands are over replicates. " + _NO_NUMBERS,
         "scores_by_depth.figure3",
     ),
     "figure4": Figure(
         "Scores with the upper layers removed",
         per_model("results/sweeps/{model}.keep.tsv"),
         "Scores after fine-tuning the first layers alone, the others removed, in points and in"
-        " percent of the gain from no layer to all of them. Dotted lines: layers to 95 % of that"
-        " gain. Stars: the paper's scores of complete models; its curves carry no numbers, and its"
-        " score of Dep is no standard LAS. Bands are over replicates.",
+        " percent of the gain from no layer to all of them. Bands are over replicates. "
+        + _NO_NUMBERS,
         "scores_by_depth.figure4",
     ),
     "figure5": Figure(
@@ -96,7 +93,11 @@ FIGURES = {
         " a fine-tuned model's representations, with the online code (Voita and Titov 2020). They"
         " are divided by those of the model's own pretrained parent, whose kilobits stand beside"
         " the task. Below 1 is easier to learn. Early stopping on dev is not charged. Below: F1 on"
-        " test by number of training examples. Intervals and bands are over replicates. The"
-        " appendix's numbers are not at hand.",
+        " test by number of training examples. It is not the F1 of Table 1, also of all examples:"
+        " these probes learn to tell apart the labels of a target, stop by the bits on dev, and"
+        " name the likeliest label; those of Table 1 learn to say yes or no to each label, stop by"
+        " F1 on dev, and name all labels with p > .5. Where a target may have several labels, here"
+        " too all with p > .5 are named. Intervals and bands are over replicates. The appendix's"
+        " numbers are not at hand.",
     ),
 }

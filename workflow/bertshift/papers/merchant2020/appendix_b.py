@@ -80,7 +80,7 @@ def draw_lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> N
         look = style.look_of(labelling.task_of(name))
         axes.plot(rows["value"], y, linestyle="", **look)
         layers.bars(axes, y, rows, color=look["color"], linewidth=1)
-    axes.axvline(1, color="black", linewidth=0.8)
+    axes.axvline(1, color="black", linewidth=1.0, **style.BASELINE)
     of_base = table[(table["panel"] == KBITS) & (table["series"] == "base")]
     kbits = of_base.set_index("task")["value"]
     labels = [f"{label} ({kbits[task]:.3g} kbit)" for task, label in tasks.items()]

@@ -19,48 +19,52 @@ INPUTS = {
     "dep": "Treebank sentences",
     "wiki": "Wikipedia sentences",
 }
+STAR = (
+    "Star: the one value that the paper prints, at its layer's share of the depth; between two"
+    " layers where no layer of ours has that depth."
+)
 # The paper shows its two models on all three of its inputs; another model, on its own kind of
 # input and Wikipedia.
 SHOWN = {"mnli": ["mnli", "squad", "wiki"], "squad": ["mnli", "squad", "wiki"]}
-# Controls are thin lines, in the colour of Wikipedia or else of the model's own inputs, which they
-# vary.
+# Controls are thin lines with these markers, in the colour of Wikipedia or else of the model's own
+# inputs, which they vary.
 CONTROLS = [
-    ("{task}_premise", "own, premise or question alone", "--"),
-    ("{task}_question", "own, premise or question alone", "--"),
-    ("{task}_train", "own, of the training set", ":"),
-    ("wiki_pair", "Wikipedia, pairs", (0, (6, 1.5, 1, 1.5))),
-    ("wiki_like_{task}", "Wikipedia, lengths of own", (0, (1, 1))),
+    ("{task}_premise", "own, premise or question alone", "+"),
+    ("{task}_question", "own, premise or question alone", "+"),
+    ("{task}_train", "own, of the training set", "x"),
+    ("wiki_pair", "Wikipedia, pairs", "1"),
+    ("wiki_like_{task}", "Wikipedia, lengths of own", "2"),
 ]
 
 
 def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw RSA on `wiki`: one line per fine-tuned model, and the published points, at the same
-    distance from the last layer."""
+    share of the depth."""
     rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
     models = labelling.first_of_tasks(rows.loc[~is_null(rows["model"]), "model"].unique())
     points = [
-        _published_point(published, point, models[point["task"]], rows["layer"].max())
+        _published_point(published, point, models[point["task"]])
         for point in published["figure2"]["points"]
         if point["task"] in models
     ]
     table = numbers.join(numbers.ours(rows, "panel", "model"), *points)
     figure, [[axes]] = style.grid(2.5, width=style.COLUMN_WIDTH)
     layers.by_model(axes, table)
-    layers.layer_axis(axes, table["layer"])
-    for point in table[table["source"] == "published"].itertuples():
+    layers.layer_axis(axes, rows["layer"])
+    points = table[table["source"] == "published"]
+    depth = rows["layer"].max() / published["paper"]["layers"]
+    for point in points.itertuples():
         name = f"{labelling.label_of(point.series)} published, {point.variant}"
-        layers.star(axes, point.layer, point, name)
+        layers.star(axes, point.layer * depth, point, name)
     axes.set_ylabel("RSA with the pretrained model")
     layers.up_to_one(axes)
     layers.legend_above(axes, 2)
-    return style.captioned(figure, table, layers.null_note(table), style.failures(table))
+    star = STAR if len(points) else ""
+    return style.captioned(figure, table, star, layers.null_note(table), style.failures(table))
 
 
-def _published_point(
-    published: Mapping, point: Mapping, model: str, last_layer: int
-) -> pd.DataFrame:
-    """Make the row of a published point, at the same distance from our last layer as from the
-    paper's."""
+def _published_point(published: Mapping, point: Mapping, model: str) -> pd.DataFrame:
+    """Make the row of a published point, at the paper's own layer."""
     return numbers.published(
         published["figure2"] | {"place": point["place"]},
         published["paper"],
@@ -68,7 +72,7 @@ def _published_point(
         series=model,
         stimuli=point["stimuli"],
         variant=f"layer {point['layer']} of {point['layers']}",
-        layer=last_layer - (point["layers"] - point["layer"]),
+        layer=point["layer"],
         value=point["value"],
         low=point["value"] - point["plus_minus"],
         high=point["value"] + point["plus_minus"],
@@ -117,11 +121,11 @@ def _draw_controls(
     axes: Axes, curves: Mapping[str, pd.DataFrame], task: str, handles: dict[str, Line2D]
 ) -> None:
     """Draw the thin lines of a model, and collect what the legend explains in `handles`."""
-    for template, label, dashes in CONTROLS:
+    for template, label, marker in CONTROLS:
         stimuli = template.format(task=task)
         if stimuli in curves:
             rows, is_wiki = curves[stimuli].sort_values("layer"), stimuli.startswith("wiki")
-            line = {"linestyle": dashes, "linewidth": 1, "label": label}
+            line = {"marker": marker, "markersize": 5, "linewidth": 0.8, "label": label}
             colour = style.look_of("wiki" if is_wiki else task)["color"]
             axes.plot(rows["layer"], rows["value"], color=colour, **line)
             grey = "#000000" if is_wiki else "#808080"

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
-from bertshift.figures import layers, numbers, style
+from bertshift.figures import grids, layers, numbers, style
 from bertshift.replicates import EMBEDDINGS_ONLY, NOTHING_FROZEN
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
@@ -19,6 +19,7 @@ COLUMNS = [*KEYS, *numbers.VALUES]
 RUN = ["series", "init", "seed"]
 BESIDE = 0.4  # of a layer: the paper's scores are drawn beside ours, not on them
 OF_UNFROZEN, OF_GAIN = "percent of unfrozen", "percent of gain"
+GAIN, NEEDED = "gain", "layers_to_95pct"
 MIDWAY = -0.5  # where the axis shows frozen embeddings: more than nothing, less than a layer
 SHARE = 0.95
 
@@ -69,25 +70,25 @@ def at(rows: pd.DataFrame, is_end: pd.Series, end: str) -> pd.DataFrame:
     return merged[names]
 
 
-def tidy(
-    rows: pd.DataFrame, published: Mapping, relative: str, complete: pd.Series, end: str, empty=0
-) -> pd.DataFrame:
-    """Tabulate the `scores`, the paper's, and in panel `relative` ours in percent of the gain from
-    `empty` to complete runs.
-
-    `complete` (a mask) selects the complete runs, at this `end` of the sweep. `empty` are numbers
-    for each row.
-    """
-    gain = at(rows, complete, end) - empty
-    percent = 100 * (numbers_of(rows) - empty) / gain.where(gain > 0)
-    scores = numbers_of(rows).join(rows.reindex(columns=[ranges.SHARE_OF]))
+def averaged(rows: pd.DataFrame) -> pd.DataFrame:
+    """Average the `scores` over replicates, as rows of panel `score`."""
+    values = numbers_of(rows).join(rows.reindex(columns=[ranges.SHARE_OF]))
     bounds = rows.reindex(columns=ranges.ENDS).to_numpy().T
-    return numbers.join(
-        means(rows, "score", scores, bounds),
-        printed(published, rows[complete]),
-        means(rows, relative, percent),
-        columns=COLUMNS,
-    )
+    return means(rows, "score", values, bounds)
+
+
+def shares(
+    rows: pd.DataFrame, panel: str, parts: pd.DataFrame, wholes: pd.DataFrame
+) -> pd.DataFrame:
+    """Average `parts` in percent of `wholes`, numbers for each of `rows`, as rows of panel
+    `panel`. A replicate without a whole above 0 has no share."""
+    return means(rows, panel, 100 * parts / wholes.where(wholes > 0))
+
+
+def gains_surely(gain: pd.DataFrame) -> pd.Series:
+    """Mark the mean gains whose interval over replicates lies above 0: of others nothing is a
+    share. A single run's interval knows of no other run."""
+    return (gain["low"] > 0) & (gain["replicates"] > 1)
 
 
 def means(rows: pd.DataFrame, panel: str, values: pd.DataFrame, bounds=ranges.ANY) -> pd.DataFrame:
@@ -132,16 +133,48 @@ def panels(
         for model, rows in shown[shown["source"] == "ours"].groupby("series", sort=False):
             metric = rows["metric"].iloc[0]
             score = labelling.SCORES.get(metric, metric)
-            mark = style.mark_of(complete[complete["series"] == model])
-            label = f"{labelling.label_of(model)} ({score}){mark}"
+            words = [score, *style.marks_of(complete[complete["series"] == model])]
+            label = f"{labelling.label_of(model)} ({', '.join(words)})"
             layers.curve(axes, rows, label, style.look_of(labelling.task_of(model)), "position")
         for point in shown[shown["source"] == "published"].itertuples():
             offset = -BESIDE if point.position < 0 else BESIDE
             layers.star(axes, point.position + offset, point)
     black = {"linestyle": "", "marker": "*", "markersize": 7, "color": "black"}
-    star = Line2D([], [], label="paper, nothing ablated", **black)
-    layers.legend_over(figure, *layers.handles_of([left]), star)
+    handles = layers.handles_of([left])
+    if has_stars(table):
+        handles.append(Line2D([], [], label="paper, nothing ablated", **black))
+    layers.legend_over(figure, *handles)
     return figure, left, right
+
+
+def has_stars(table: pd.DataFrame) -> bool:
+    return bool((table["source"] == "published").any())
+
+
+def star_note(table: pd.DataFrame, of: str) -> str:
+    """Write a sentence on the paper's scores; empty if there are none."""
+    if not has_stars(table):
+        return ""
+    tasks = table.loc[table["source"] == "published", "series"].map(labelling.task_of)
+    no_standard = "; that of Dep is no standard LAS" if "dep" in set(tasks) else ""
+    return f"Stars: the paper's scores {of}{no_standard}."
+
+
+def no_share_note(gain: pd.DataFrame) -> str:
+    """Name the models without shares of their gain, with what it is; empty if there are none."""
+    parts = []
+    for row in gain[~gains_surely(gain)].itertuples():
+        number, *ends = (
+            grids.number(value, signed=True) for value in (row.value, row.low, row.high)
+        )
+        spread = f"[{', '.join(ends)}]" if row.replicates > 1 else "from one run"
+        parts.append(f"{labelling.label_of(row.series)} {number} {spread}")
+    if not parts:
+        return ""
+    return (
+        "No shares are drawn of a gain whose interval over replicates has 0 or is not known:"
+        f" {', '.join(parts)} points."
+    )
 
 
 def left_out(
@@ -152,11 +185,12 @@ def left_out(
     sentences = []
     if failed := style.failures(complete):
         sentences.append(f"{failed} A replicate fails with its {end} run alone.")
-    ours = table[table["source"] == "ours"]
+    drawn = table.loc[table["panel"] == relative, "series"]
+    ours = table[(table["source"] == "ours") & table["series"].isin(drawn)]
     replicates = ours.groupby(["panel", "series"])["replicates"].max().groupby("panel").sum()
-    missing = replicates["score"] - replicates.get(relative, 0)
+    total = replicates.get("score", 0)
+    missing = total - replicates.get(relative, 0)
     if missing:
-        total = replicates["score"]
         sentences.append(f"Right: without {missing} of {total} replicates, {why}.")
     return " ".join(sentences)
 
@@ -165,14 +199,15 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     """Draw scores by frozen layer. The axis is the paper's: -1 with nothing frozen, then the last
     frozen layer from 0; a hollow marker for embeddings alone."""
     rows = scores(inputs)
-    table = tidy(rows, published, OF_UNFROZEN, rows["position"] == NOTHING_FROZEN, "unfrozen")
+    is_complete = rows["position"] == NOTHING_FROZEN
+    ours = averaged(rows)
+    unfrozen = ours[ours["position"] == NOTHING_FROZEN]
+    wholes = at(rows, is_complete, "unfrozen")
+    percent = shares(rows, OF_UNFROZEN, numbers_of(rows), wholes)
+    table = numbers.join(ours, printed(published, rows[is_complete]), percent, columns=COLUMNS)
     embeddings = table["position"] == EMBEDDINGS_ONLY
-    complete = table.query(
-        f"source == 'ours' and panel == 'score' and position == {NOTHING_FROZEN}"
-    )
-    figure, left, right = panels(
-        table[~embeddings], OF_UNFROZEN, "score with nothing frozen", complete
-    )
+    in_percent_of = "score with nothing frozen"
+    figure, left, right = panels(table[~embeddings], OF_UNFROZEN, in_percent_of, unfrozen)
     ticks = range(-1, int(table["layers"].max()))
     for axes, panel in ((left, "score"), (right, OF_UNFROZEN)):
         for point in table[embeddings & (table["panel"] == panel)].itertuples():
@@ -181,7 +216,12 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         axes.set(xlim=(-1.7, ticks[-1] + 0.4), xticks=ticks)
         axes.set_xlabel("last frozen layer, from 0 (−1 = nothing)")
     why = "which score 0 with nothing frozen"
-    return style.captioned(figure, table, left_out(table, OF_UNFROZEN, complete, "unfrozen", why))
+    return style.captioned(
+        figure,
+        table,
+        star_note(table, "with nothing frozen"),
+        left_out(table, OF_UNFROZEN, unfrozen, "unfrozen", why),
+    )
 
 
 def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
@@ -190,31 +230,53 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     rows = scores(inputs)
     is_complete = rows["position"] == rows["layers"]
     empty = at(rows, rows["position"] == 0, "empty")
-    table = tidy(rows, published, OF_GAIN, is_complete, "complete", empty)
-    table = numbers.join(table, _layers_needed(rows, is_complete), columns=COLUMNS)
-    complete = table.query("source == 'ours' and panel == 'score' and position == layers")
+    gains = at(rows, is_complete, "complete") - empty
+    gain = means(rows[is_complete], GAIN, gains[is_complete])
+    has_shares = rows["series"].isin(gain.loc[gains_surely(gain), "series"])
+    parts = numbers_of(rows) - empty
+    percent = shares(rows[has_shares], OF_GAIN, parts[has_shares], gains[has_shares])
+    needed = _layers_needed(rows[has_shares])
+    ours = averaged(rows)
+    paper = printed(published, rows[is_complete])
+    table = numbers.join(ours, paper, gain, percent, needed, columns=COLUMNS)
+    complete = ours[ours["position"] == ours["layers"]]
     figure, left, right = panels(table, OF_GAIN, "gain from none to all", complete)
     for axes in (left, right):
         axes.set(xticks=range(table["layers"].max() + 1), xlabel="layers kept (0 = embeddings)")
-    right.axhline(100 * SHARE, color="#666666", linewidth=0.8, linestyle="--")
-    needed = table[table["panel"] == "layers_to_95pct"].set_index("series")["value"]
-    for model, count in needed.items():
-        right.axvline(count, color=layers.task_colour(model), linewidth=0.9, linestyle=":")
-    counts = [f"{labelling.label_of(model)} {count:.3g}" for model, count in needed.items()]
-    counts = ", ".join(counts) or "no task gains"
-    note = f"Layers to 95 % of the gain, mean over replicates: {counts}."
     why = "in which more layers gain nothing"
     return style.captioned(
-        figure, table, note, left_out(table, OF_GAIN, complete, "complete", why)
+        figure,
+        table,
+        star_note(table, "of complete models"),
+        _draw_needed(right, table[table["panel"] == NEEDED]),
+        no_share_note(gain),
+        left_out(table, OF_GAIN, complete, "complete", why),
     )
 
 
-def _layers_needed(rows: pd.DataFrame, is_complete: pd.Series) -> pd.DataFrame:
+def _draw_needed(axes: Axes, needed: pd.DataFrame) -> str:
+    """Mark the layers to SHARE of the gain on a line at that share, and write a sentence on them;
+    nothing and an empty one where no model gains."""
+    if needed.empty:
+        return ""
+    axes.axhline(100 * SHARE, color="#666666", linewidth=0.6)
+    counts = []
+    for row in needed.itertuples():
+        look = {"color": layers.task_colour(row.series), "markersize": 10, "markeredgewidth": 2}
+        axes.plot(row.value, 100 * SHARE, marker="|", **look)
+        counts.append(f"{labelling.label_of(row.series)} {row.value:.3g}")
+    return (
+        f"Upright marks: layers to {100 * SHARE:.0f} % of the gain, mean over replicates:"
+        f" {', '.join(counts)}."
+    )
+
+
+def _layers_needed(rows: pd.DataFrame) -> pd.DataFrame:
     """Average the number of layers to SHARE of the gain over replicates, as rows of panel
-    `layers_to_95pct`."""
+    NEEDED."""
     curves = rows.set_index("position").groupby(RUN, sort=False)["value"]
     counts = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
-    runs = rows[is_complete]
+    runs = rows[rows["position"] == rows["layers"]]
     # No blocks: the jackknife of a number of layers, which jumps, is too wide.
     values = counts[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index)
-    return means(runs, "layers_to_95pct", values.to_frame("value"), (0, runs["layers"]))
+    return means(runs, NEEDED, values.to_frame("value"), (0, runs["layers"]))
