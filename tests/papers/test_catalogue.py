@@ -94,3 +94,16 @@ def test_a_table_without_the_rows_says_so(draw):
 def test_a_correlation_that_there_is_not_is_said():
     assert style.agreement(float("nan"), " with theirs") == "no r: all alike"
     assert style.agreement(-0.5, " with theirs") == "r = −0.50 with theirs"
+
+
+def test_intervals_beyond_the_axis_are_told_with_their_ends():
+    figure, [[left, right]] = style.grid(2.0, columns=2)
+    for axes in (left, right):
+        axes.fill_between([1, 2], [0.1, -3.0], [0.5, 7.25])
+    left.set(ylim=(0, 1), ylabel="JS", title="MNLI")
+    right.set_ylim(-4, 8)
+    assert style.cut_note(figure) == (
+        "Intervals are cut at the axis: they reach −3 and 7.25 (MNLI JS)."
+    )
+    left.set(ylim=(-4, 8))
+    assert style.cut_note(figure) == ""

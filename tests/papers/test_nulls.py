@@ -73,6 +73,22 @@ def test_noise_that_changes_more_than_the_model_is_not_cut_off(draw):
     assert all(axes.get_ylim()[1] > 0.68 for axes in figure.axes)
 
 
+@pytest.mark.parametrize(
+    ("name", "models", "lacking", "said"),
+    [
+        ("hao2020/similarity", "/m", "mrpc.noise", "measured for MNLI alone."),
+        ("beyond/lora", "/s", "none", "measured for JS (nats) of SST-2 alone."),
+        ("hao2020/similarity", "/m", "none", ""),
+    ],
+)
+def test_what_noise_was_measured_for_is_said_where_others_lack_it(
+    draw, name, models, lacking, said
+):
+    tables = {path: table for path, table in real(name, models).items() if lacking not in path}
+    caption = draw(name, tables)[2]
+    assert f"Noise of the same size was {said}" in caption if said else "alone." not in caption
+
+
 def test_failed_runs_are_told_of_models_alone(draw):
     tables = real("hao2020/figure1", "/mnli")
     for table in tables.values():

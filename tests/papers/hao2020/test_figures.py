@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from made_papers import real
 
@@ -53,3 +54,14 @@ def test_unmatched_numbers_of_tokens_are_told(drawn):
 
     caption = drawn("figure2", change=change)[2]
     assert "3000 to 4000 tokens: distances on other numbers" in caption
+
+
+def test_more_lines_than_bands_can_be_told_apart_have_intervals_of_the_last_layer(draw):
+    figure, table, caption = draw("hao2020/figure6", real("hao2020/figure6"))
+    [axes] = figure.axes
+    bars = [path.vertices for each in axes.collections for path in each.get_paths()]
+    last = table[table["layer"] == table["layer"].max()]
+    assert len(bars) == len(last) == 7 and "Bars: " in caption
+    assert np.sort([bar[:, 1] for bar in bars], axis=None).tolist() == pytest.approx(
+        sorted([*last["low"], *last["high"]])
+    )

@@ -562,14 +562,12 @@ function spreadChoice(rows, redraw) {
 }
 
 // Of how many layers a row's layer is (`of`), and where it stands as a share of the depth (`place`: [layer, of how many]).
-// A paper's curve goes over its own layers; a single value stands at ours, as far from the last layer as in the paper.
+// A paper's numbers are of its own layers.
 function depthsOf(chart, modelOf) {
-  const [theirs, ours] = [true, false].map(published => chart.rows.filter(row => (row[1] === PUBLISHED) === published));
+  const ours = chart.rows.filter(row => row[1] !== PUBLISHED);
   const deepest = new Map([...Map.groupBy(ours, modelOf)].map(([model, rows]) => [model, Math.max(...rows.map(row => row[2]))])), most = Math.max(...deepest.values());
-  const curves = new Set([...Map.groupBy(theirs, row => row[0])].filter(([, rows]) => new Set(rows.map(row => row[2])).size > 1).map(([line]) => line));
-  const printed = row => row[1] === PUBLISHED && chart.layers;
-  const of = row => printed(row) && curves.has(row[0]) ? chart.layers : deepest.get(modelOf(row)) ?? most;
-  const place = row => printed(row) && !curves.has(row[0]) ? [chart.layers - (of(row) - row[2]), chart.layers] : [row[2], of(row)];
+  const of = row => row[1] === PUBLISHED && chart.layers ? chart.layers : deepest.get(modelOf(row)) ?? most;
+  const place = row => [row[2], of(row)];
   return { of, place, differ: rows => chart.x === "layer" && new Set(rows.map(of)).size > 1 };
 }
 

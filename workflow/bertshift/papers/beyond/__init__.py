@@ -18,8 +18,8 @@ _CHANGE = with_own_base("js", "rsa", "svcca")
 
 def _shows(which: str, more: str = "") -> str:
     return (
-        f"What fine-tuning changes in {which}: each model is compared with the checkpoint that it"
-        " was fine-tuned from, layer by layer, and its line has that checkpoint's name. Layers"
+        f"{which}: each fine-tuned model is compared with the checkpoint that it was fine-tuned"
+        " from, layer by layer, and its line has that checkpoint's name. Layers"
         " stand at their share of the model's depth; 0 is the embeddings. Left: Jensen-Shannon"
         " divergence of attention on the task's development set, in nats, averaged over heads,"
         " tokens and examples. Middle: representational similarity (RSA) of the tokens of"
@@ -32,12 +32,12 @@ def _shows(which: str, more: str = "") -> str:
 
 NAME = "Beyond the papers"
 FIGURES = {
-    "encoders": Figure("Change by depth in encoders", _CHANGE, _shows("encoders"), "depth"),
+    "encoders": Figure("Change by depth in encoders", _CHANGE, _shows("Encoders"), "depth"),
     "decoders": Figure(
         "Change by depth in decoders",
         _CHANGE,
         _shows(
-            "a decoder, beside BERT",
+            "Decoders beside an encoder",
             " In a decoder a token sees the tokens before it alone, and the last one is"
             " classified.",
         ),
@@ -78,7 +78,7 @@ FIGURES = {
         "What fine-tuning made models forget of pretraining: the pretrained head on the fine-tuned"
         " encoder, on Wikipedia sentences of which 15 % of the words are hidden (a decoder"
         " predicts as many words from those before). Above: the loss in nats, less that of the"
-        " pretrained model; a dot a run, hollow where it failed to train. Left, beside the"
+        " pretrained model; a dot a run. Left, beside the"
         " similarity (RSA) of the last layer to the pretrained model's. Right, beside the distance"
         " of the encoder's weights from the pretrained ones, relative to their size. Below: the"
         " same head on the output of each layer, a panel a checkpoint. Dashed, the pretrained"
@@ -109,15 +109,15 @@ FIGURES = {
     "when": Figure(
         "Change over the course of training",
         over_training("rsa", "svcca", "js"),
-        "When fine-tuning changes the layers: models are compared with the checkpoint that they"
-        " were fine-tuned from, after shares of their training steps (0: the checkpoint under a"
-        " new head). Their axis is linear up to the first share above 0, and logarithmic from"
-        " there. Above: the score on the development set, and the training loss (a moving average"
-        " with weight 0.98). Heat maps: representational similarity (RSA) of the tokens of"
-        " Wikipedia sentences, SVCCA distance and Jensen-Shannon divergence of attention on the"
+        "Models after shares of their training steps (0: the checkpoint under a new head),"
+        " compared with the checkpoint that they were fine-tuned from. The axis is linear up to"
+        " the first share above 0, and logarithmic from there. Above: the score on the"
+        " development set, and the training loss (a moving average with weight 0.98), each task on"
+        " its own axis. Heat maps: representational similarity (RSA) of the tokens of Wikipedia"
+        " sentences, SVCCA distance and Jensen-Shannon divergence of attention on the"
         " task's development set, by layer (0: the embeddings). Below: the share of the steps"
         " after which a layer has made half of its final change, that is of 1 − RSA or of the"
-        " distance, with straight lines between shares. A layer that does not change has no point."
-        " Bands are over replicates.",
+        " distance, with straight lines between shares. A layer has no point where its final"
+        " change has an interval with 0. Bands are over replicates.",
     ),
 }

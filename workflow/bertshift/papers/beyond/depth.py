@@ -68,4 +68,5 @@ def _draw_model(axes: Axes, rows: pd.DataFrame, base: str, look: dict) -> None:
     is_ceiling = rows["variant"] == CEILING
     layers.curve(axes, rows[~is_ceiling], base + style.mark_of(rows), look, "depth")
     ceiling = rows[is_ceiling].sort_values("depth")
-    axes.plot(ceiling["depth"], ceiling["value"], ":", color=look["color"], linewidth=0.9)
+    line = style.UNRELATED | {"color": look["color"], "linewidth": 0.9}
+    axes.plot(ceiling["depth"], ceiling["value"], **line)

@@ -15,8 +15,9 @@ FORGOTTEN, RSA, MOVED = "forgotten", "rsa", "moved"
 BESIDE = {RSA: "RSA of the last layer", MOVED: "relative distance of the weights"}
 MARKERS = {"base": "o", "roberta": "s", "gpt2": "^"}
 OTHER_MARKERS = "DvPX"
-PARENT = {"color": "#000000", "marker": "", "linestyle": "--", "linewidth": 1.2}
-UNIGRAM = {"color": "#666666", "linestyle": ":", "linewidth": 1.0}
+PARENT = style.BASELINE | {"color": "#000000", "marker": "", "linewidth": 1.2}
+UNIGRAM = style.UNRELATED | {"color": "#666666", "linewidth": 1.0}
+HOLLOW = "Hollow dots: runs that failed to train."
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -68,8 +69,9 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     for axes, base in zip(curves, bases, strict=True):
         _draw_curves(axes, table[table["panel"] == base], base, markers)
     curves[0].set_ylabel("loss of the pretrained head (nats)")
-    layers.legend_over(figure, *layers.handles_of(dots[:1]), *_handles(pairs, markers))
-    return style.captioned(figure, table, style.failures(table[~is_run]))
+    layers.legend_over(figure, *layers.handles_of(dots[:1]), *_handles(table, markers))
+    hollow = HOLLOW if _has_failed(pairs).any() else ""
+    return style.captioned(figure, table, hollow, style.failures(table[~is_run]))
 
 
 def _pairs(table: pd.DataFrame) -> pd.DataFrame:
@@ -81,11 +83,15 @@ def _pairs(table: pd.DataFrame) -> pd.DataFrame:
     return facts.join(wide)
 
 
+def _has_failed(pairs: pd.DataFrame) -> pd.Series:
+    return (pairs["failed"] > 0) & (pairs["trained"] == 0)
+
+
 def _draw_dots(axes: Axes, pairs: pd.DataFrame, quantity: str, markers: Mapping[str, str]) -> None:
     pairs = pairs.dropna(subset=quantity)
-    for row in pairs.to_dict("records"):
+    for row in pairs.assign(is_hollow=_has_failed(pairs)).to_dict("records"):
         look = _look(row["model"], markers) | {"linestyle": "", "markersize": 5}
-        if row["failed"] and not row["trained"]:
+        if row["is_hollow"]:
             look["markerfacecolor"] = "none"
         axes.plot([row[quantity]], [row[FORGOTTEN]], **look)
     axes.set_xlabel(BESIDE[quantity])
@@ -109,13 +115,12 @@ def _draw_curves(axes: Axes, rows: pd.DataFrame, base: str, markers: Mapping[str
     axes.axhline(unigram, **UNIGRAM)
     layers.layer_axis(axes, rows["layer"])
     axes.locator_params(axis="x", nbins=6)
-    axes.set_ylim(0, 1.05 * layers.highest(rows))
     axes.set_title(base)
 
 
-def _handles(pairs: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D]:
-    for model, runs in pairs.groupby("model", sort=False):
-        label = labelling.label_of(model) + style.mark_of(runs)
+def _handles(table: pd.DataFrame, markers: Mapping[str, str]) -> Iterator[Line2D]:
+    for model, rows in table[table["variant"] == "model"].groupby("model", sort=False):
+        label = labelling.label_of(model) + style.mark_of(rows)
         yield Line2D([], [], linestyle="", label=label, **_look(model, markers))
     yield Line2D([], [], label="pretrained", **PARENT)
     yield Line2D([], [], label="word frequencies", **UNIGRAM)

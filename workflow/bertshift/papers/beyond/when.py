@@ -39,6 +39,7 @@ MEASURES = {
 }
 COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
+OWN_AXES = 2  # rows of scores and of losses, which have another unit in each task
 RUN = ["series", "init", "seed"]
 
 
@@ -132,14 +133,27 @@ def _thin(run: pd.DataFrame) -> pd.DataFrame:
 
 def _halves(rows: pd.DataFrame) -> pd.DataFrame:
     """Find the share of training at half of the change, one row a replicate and layer; where a
-    layer does not change, there is none."""
+    layer does not surely change, there is none."""
     if rows["panel"].str.endswith("rsa").all():
         rows = statistics.mapped(rows, lambda similarity: 1 - similarity)
+    rows = rows[_changes_surely(rows)]
     layer_of_run = [*RUN, "ref_init", "ref_seed", "layer"]
     rows = rows.sort_values("share", kind="stable")
     halves = [_half_of_layer(layer) for _, layer in rows.groupby(layer_of_run, sort=False)]
     table = pd.DataFrame(halves).drop(columns=["low", "high"], errors="ignore")
     return ranges.within(table.dropna(subset="value"), (0.0, ALL))
+
+
+def _changes_surely(rows: pd.DataFrame) -> np.ndarray:
+    """Mark the rows of layers whose final change has an interval without 0, or none; nothing is
+    half of another."""
+    final = numbers.trained(rows[rows["share"] == ALL], ["series"])
+    # On its own scale, as an interval in the range of a distance never has its end.
+    final = ranges.within(final, ranges.ANY)
+    change = statistics.summarise(final, ["series", "layer"], ["series"])
+    unsure = change.loc[change["low"] <= 0, ["series", "layer"]]
+    layers_of_rows = pd.MultiIndex.from_frame(rows[["series", "layer"]])
+    return ~layers_of_rows.isin(pd.MultiIndex.from_frame(unsure))
 
 
 def _half_of_layer(layer: pd.DataFrame) -> dict:
@@ -174,7 +188,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
     size = {"width": width, "height_ratios": heights}
     height = sum(heights) + 0.9
-    figure, grid = style.grid(height, len(heights), len(models), sharey="row", **size)
+    figure, grid = style.grid(height, len(heights), len(models), **size)
+    _share_rows(grid[OWN_AXES:])
     for column, model in zip(grid.T, models, strict=True):
         rows = table[table["series"] == model]
         look = style.look_of(labelling.task_of(model))
@@ -202,6 +217,14 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     return style.captioned(
         figure, table, _score_note(table), _null_note(table), style.failures(table)
     )
+
+
+def _share_rows(grid: np.ndarray) -> None:
+    """Let the panels of each row have one axis, named once."""
+    for first, *others in grid:
+        for axes in others:
+            axes.sharey(first)
+            axes.tick_params(labelleft=False)
 
 
 def _score_note(table: pd.DataFrame) -> str:

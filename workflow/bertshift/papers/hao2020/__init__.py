@@ -58,9 +58,9 @@ FIGURES = {
         " the fine-tuned model by layer, by SVCCA, PWCCA (weighted by the pretrained model),"
         " debiased CKA and Procrustes distance. Each is divided by what the same tokens give when"
         " those of one model are permuted (unrelated). Rows tell all tokens, content tokens, first"
-        " tokens and separators apart. BERT's first token, [CLS], is the same in all embeddings,"
-        " and canonical correlations need more tokens than both models have directions. Bands are"
-        " over replicates. The table holds distances and nulls, too.",
+        " tokens and separators apart. A first token that is alike in all embeddings has no point"
+        " there; canonical correlations are drawn where tokens are more than the directions of"
+        " both models. Bands are over replicates. The table holds distances and nulls, too.",
     ),
     "figure3": Figure(
         "Output and score with one layer restored",

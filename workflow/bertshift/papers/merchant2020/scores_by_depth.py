@@ -262,8 +262,8 @@ def _draw_needed(axes: Axes, needed: pd.DataFrame) -> str:
     axes.axhline(100 * SHARE, color="#666666", linewidth=0.6)
     counts = []
     for row in needed.itertuples():
-        look = {"color": layers.task_colour(row.series), "markersize": 10, "markeredgewidth": 2}
-        axes.plot(row.value, 100 * SHARE, marker="|", **look)
+        look = {"color": layers.task_colour(row.series), "s": 100, "linewidth": 2}
+        axes.scatter(row.value, 100 * SHARE, marker="|", **look)
         counts.append(f"{labelling.label_of(row.series)} {row.value:.3g}")
     return (
         f"Upright marks: layers to {100 * SHARE:.0f} % of the gain, mean over replicates:"
