@@ -77,6 +77,27 @@ def test_a_claim_fails_where_its_number_does(changed, item, change, claims):
     assert set(rows.index[rows["verdict"] == FAILS]) == claims
 
 
+@pytest.mark.parametrize(
+    ("item", "position", "claims", "whole"),
+    [
+        ("figure3", 11, {"F3.4 (4, share)", "F3.4 (6, share)"}, "what Dep loses with every layer"),
+        ("figure4", 0, {"F4.3"}, "the gain of Dep"),
+    ],
+)
+def test_a_share_of_what_may_be_0_decides_nothing(changed, item, position, claims, whole):
+    """Dep gains by its layers in five runs, and loses far more in one."""
+
+    def change(table):
+        is_moved = (table["task"] == "dep") & (table["position"] == position)
+        return table.assign(value=table["value"] + 0.49 * (is_moved & (table["init"] > 3)))
+
+    rows = changed(item, change)
+    untested = rows[rows["verdict"] == UNTESTED]
+    assert set(untested.index) == claims
+    assert untested["reason"].str.startswith(whole).all()
+    assert untested["reason"].str.contains("has an interval with 0").all()
+
+
 @pytest.mark.parametrize(("inits", "seeds"), [(2, 1), (1, 3)])
 def test_a_run_is_compared_with_its_own_pretraining_run(changed, inits, seeds):
     """Replicates: pretraining runs, or the seeds on the only one, against that run's base (seed

@@ -154,7 +154,7 @@ def measured_alone(null: pd.Series, of: pd.Series) -> list[str]:
     for key, words in labelling.NULL_WORDS.items():
         measured = list(of[null == key].unique())
         if measured and everything - set(measured):
-            sentences.append(f"{words.capitalize()} was measured for {', '.join(measured)} alone.")
+            sentences.append(f"Measured for {', '.join(measured)} alone: {words}.")
     return sentences
 
 

@@ -15,7 +15,7 @@ it by chance with probability 2^-R (the sign test). So fewer than AGREEING runs 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -67,6 +67,10 @@ def has_width(ours: Estimate) -> bool:
     return bool(ours.error > statistics.EQUAL)
 
 
+# Of a number that is one of a claim's `shares_of`.
+PLAIN = {"bounds": ranges.ANY, "inputs": True, "shares_of": {}}
+
+
 @dataclass(frozen=True)
 class Claim:
     """A claim, decided by `value(evidence)` of one replicate, a number that cannot leave `bounds`.
@@ -85,6 +89,8 @@ class Claim:
     shared: bool = False
     # not so of a value that jumps, or is compared with one that is not known without each block
     inputs: bool = True
+    # what the value has shares of, by name: of a number whose interval has 0 nothing is a share
+    shares_of: Mapping[str, Callable[[Evidence], float]] = field(default_factory=dict)
     case: str = ""
     # the same number, calculated from the paper's own figure
     published: Callable[[Mapping], str] | None = None
@@ -413,7 +419,9 @@ def _published_value(claim: Claim, facts: Mapping, published: Mapping) -> str:
 
 def _measure(claim: Claim, results: Results) -> Measured:
     """Measure the claim's number on every replicate that has all it needs. NotTestableError if no
-    replicate has what it needs."""
+    replicate has what it needs, or what the number has shares of may be 0."""
+    for name, whole in claim.shares_of.items():
+        _check_above_zero(replace(claim, value=whole, **PLAIN), name, results)
     if claim.across:
         return _measure_over_all(claim, results)
     replicates = _replicates(claim, results)
@@ -426,6 +434,13 @@ def _measure(claim: Claim, results: Results) -> Measured:
     shared = _noise_of_baselines(claim, results, replicates)
     mean = estimate(values, names, blocks, claim.bounds, shared=shared)
     return Measured(values, mean, runs, len(values))
+
+
+def _check_above_zero(claim: Claim, name: str, results: Results) -> None:
+    """Raise NotTestableError, which calls the claim's number `name`, where its interval has 0."""
+    mean = _measure(claim, results).estimate
+    if mean is None or not mean.low > 0:
+        raise NotTestableError(f"{name} has an interval with 0, and nothing is a share of that")
 
 
 def _noise_of_baselines(

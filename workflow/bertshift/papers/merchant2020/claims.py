@@ -451,6 +451,11 @@ def lost_of_twelve(task: str, frozen: int):
     return lambda evidence: lost(evidence, task).exactly(12)[frozen]
 
 
+def lost_in_all(task: str):
+    """Make a function that reads what `task` loses with every layer frozen."""
+    return lambda evidence: lost(evidence, task).exactly(12)[12]
+
+
 def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
     """Subtract the larger loss of MNLI and SQuAD from that of dep. `share`: the loss is a share of
     what each task loses with every layer frozen, as their metrics differ."""
@@ -469,6 +474,10 @@ def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
     return loss("dep") - max(loss("mnli"), loss("squad"))
 
 
+LOSSES_IN_ALL = {  # the shares of which F3.4 compares
+    f"what {labelling.WORDS[task]} loses with every layer frozen": lost_in_all(task)
+    for task in FINETUNED
+}
 inclusive(
     "figure3",
     "F3.1",
@@ -511,7 +520,10 @@ claim(
     "F3.4",
     "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
     dep_minus_the_others,
-    [case(layer, unit) for layer in ("4", "6") for unit in ("points", "share")],
+    [
+        *(case(layer, "points") for layer in ("4", "6")),
+        *(case(layer, "share", shares_of=LOSSES_IN_ALL) for layer in ("4", "6")),
+    ],
     low=0.0,
 )
 inclusive(
@@ -533,6 +545,16 @@ def below_all_layers(task: str):
         return scores[12] - scores[int(kept.removesuffix(" layers"))]
 
     return points
+
+
+def gain_of(task: str):
+    """Make a function that reads what `task` gains from none to all layers."""
+
+    def gain(evidence: Evidence) -> float:
+        scores = evidence.sweep(task).values
+        return scores[max(scores)] - scores[min(scores)]
+
+    return gain
 
 
 def more_layers_for_dep(evidence: Evidence) -> float:
@@ -566,4 +588,5 @@ inclusive(
     more_layers_for_dep,
     low=0.0,
     inputs=False,
+    shares_of={f"the gain of {labelling.WORDS[task]}": gain_of(task) for task in FINETUNED},
 )
