@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from bertshift.figures import layers, numbers, style
+from bertshift.figures import grids, layers, numbers, style
 from bertshift.rows import labelling, statistics
 
 FORGOTTEN, RSA, MOVED = "forgotten", "rsa", "moved"
@@ -100,8 +100,8 @@ def _draw_dots(axes: Axes, pairs: pd.DataFrame, quantity: str, markers: Mapping[
     for base, runs in pairs.groupby(pairs["model"].map(labelling.base_of), sort=False):
         x, y = runs[quantity], runs[FORGOTTEN]
         if len(runs) > 2 and min(x.std(), y.std()) > statistics.EQUAL:
-            rho = x.rank().corr(y.rank())
-            parts.append(f"{base} {rho + 0:.2f} ({len(runs)} runs)".replace("-", "−"))
+            rho = grids.number(x.rank().corr(y.rank()), decimals=2)
+            parts.append(f"{base} {rho} ({len(runs)} runs)")
     if parts:
         correlations = ",\n".join(parts)
         axes.set_title(f"Spearman's ρ: {correlations}", fontsize=7)

@@ -2,6 +2,7 @@
 model."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ MAPS = {
 }
 COLUMNS = ["panel", "series", "stimuli", "variant", "layer", "ref_layer", "head", *numbers.VALUES]
 CELL = ["layer", "ref_layer"]
+CONTRAST = partial(grids.number, signed=True, decimals=2)
 LOOK = {"cmap": "viridis", "vmin": 0, "vmax": 1}
 
 
@@ -89,11 +91,10 @@ def null_note(table: pd.DataFrame) -> str:
     if nulls.empty:
         return ""
     parts = [
-        f"{labelling.label_of(row.series)} {numbers.with_spread(row, '{:+.2f}'.format)}"
+        f"{labelling.label_of(row.series)} {numbers.with_spread(row, CONTRAST)}"
         for row in nulls.itertuples()
     ]
-    contrasts = "; ".join(parts).replace("-", "−")
-    return f"Δ of nulls in the place of fine-tuning: {contrasts}."
+    return f"Δ of nulls in the place of fine-tuning: {'; '.join(parts)}."
 
 
 def _draw_map(axes: Axes, cells: pd.DataFrame) -> None:
@@ -112,7 +113,5 @@ def _title(rows: pd.DataFrame, variant: str) -> str:
     """Write the map's name, and its contrast if it has one."""
     title = MAPS[variant][0]
     for row in rows[rows["variant"] == CONTRASTS.get(variant)].itertuples():
-        spread = numbers.spread(row, "{:+.2f}".format)
-        contrast_text = f", Δ = {row.value:+.2f}\n{spread}".rstrip()
-        title += contrast_text.replace("-", "−")
+        title += f", Δ = {CONTRAST(row.value)}\n{numbers.spread(row, CONTRAST)}".rstrip()
     return title
