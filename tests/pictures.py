@@ -112,7 +112,7 @@ def assert_honest(figure, caption):
         low, high = sorted(axes.get_ylim())
         slack = (high - low) / 100
         bands = [each for each in axes.collections if isinstance(each, PolyCollection)]
-        assert len({tuple(band.get_facecolor()[0]) for band in bands}) <= MOST_BANDS
+        assert len({tuple(band.get_facecolor()[0, :3]) for band in bands}) <= MOST_BANDS
         for band in bands:
             ends = np.concatenate([path.vertices[:, 1] for path in band.get_paths()])
             cut += [end for end in ends if end < low - slack or end > high + slack]

@@ -24,6 +24,8 @@ from bertshift.version import stamped, version
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption
 NAMED = 3  # names in a list of those that differ
+FEW = {1: "one", 2: "two"}  # replicates, from which no interval is drawn
+REPLICATES_SHOWN = "thin lines, dots, a / b: replicates"
 SHOWN, LONGEST = 2, 220  # descriptions of data in a caption, characters of each
 LONGEST_NAME = 60  # characters of a checkpoint in the line below a figure
 COLUMN_WIDTH, TEXT_WIDTH = 3.35, 6.9  # inches: one and two columns of a conference page
@@ -335,9 +337,8 @@ def _name_fewer(rows: pd.DataFrame) -> str:
 
 
 def _list_first(names: list[str]) -> str:
-    """List the first NAMED of these names."""
-    text = ", ".join(names[:NAMED])
-    return f"{text} and {len(names) - NAMED} more" if len(names) > NAMED else text
+    """List these names, or the first where they are more than NAMED."""
+    return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1} more"
 
 
 def _plural(unit: str, count: int) -> str:
@@ -353,10 +354,13 @@ def _describe_bands(kinds: list[tuple[int, str]]) -> str:
     if intervals:
         parts.append(f"interval: {' or '.join(intervals)}")
     counts = {count for count, _ in kinds}
-    if intervals and 1 in counts:
-        parts.append("none from one")
-    if any(1 < count < BANDED for count in counts):
-        parts.append("no interval from two; thin lines, dots, a / b: replicates")
+    few = [word for count, word in FEW.items() if count in counts]
+    if intervals and few:
+        parts.append(f"none from {' or '.join(few)}")
+    elif 2 in counts:
+        parts.append("no interval from two")
+    if 2 in counts:
+        parts.append(REPLICATES_SHOWN)
     return "; ".join(parts) or "no interval is drawn"
 
 
