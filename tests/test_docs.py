@@ -14,7 +14,11 @@ import pandas as pd
 import pytest
 from conftest import ROOT, TINY
 from made_papers import shipped
-from pictures import assert_every_number_is_in_the_table, assert_honest, assert_legible
+from pictures import (
+    assert_caption_and_picture_agree,
+    assert_every_number_is_in_the_table,
+    assert_legible,
+)
 from scipy.stats import rankdata, zscore
 
 from bertshift.config import merge
@@ -99,7 +103,7 @@ def saved_and_checked(drawn, **files):
     """Save a figure of the real run, and see that what is saved is legible and in its table."""
     SAVE(drawn, **files)
     figure, table, caption = drawn
-    assert_honest(figure, caption)
+    style.styled(assert_caption_and_picture_agree)(figure, table, caption)
     assert_every_number_is_in_the_table(figure, table)
     style.styled(assert_legible)(figure)
 

@@ -7,7 +7,12 @@ import warnings
 import pandas as pd
 import pytest
 from made_papers import HEADS, real, stretched
-from pictures import assert_every_number_is_in_the_table, assert_honest, assert_legible, shown
+from pictures import (
+    assert_caption_and_picture_agree,
+    assert_every_number_is_in_the_table,
+    assert_legible,
+    shown,
+)
 
 from bertshift.papers import by_name, catalogue
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
@@ -98,7 +103,7 @@ def test_every_figure_is_drawn_and_every_claim_decided(published, name, state):
             assert len(table) and not table["value"].abs().max() >= LARGEST
         if state == ONE:
             assert_legible(figure)
-            assert_honest(figure, caption)
+            assert_caption_and_picture_agree(figure, table, caption)
             assert_every_number_is_in_the_table(figure, table)
         rows = by_name.decide(name, tables, paper)
     assert rows["verdict"].isin([HOLDS, FAILS, UNDECIDED, UNTESTED]).all()

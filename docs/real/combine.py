@@ -20,7 +20,9 @@ def main(out: str, configfile: str, *paths: str) -> None:
             files |= {name: archive.read(opened, name) for name in opened.namelist()}
         configs.append(yaml.safe_load(files[RESOLVED]))
     edited = read_yaml(configfile)
-    shown = {key: edited[key] for key in ("figures", "noise", "shuffled", "scored") if key in edited}
+    shown = {
+        key: edited[key] for key in ("figures", "noise", "shuffled", "scored") if key in edited
+    }
     config = reduce(merge, [*configs, shown])
     files[RESOLVED] = yaml.safe_dump(config, sort_keys=False).encode()
     del files[archive.SUMS]

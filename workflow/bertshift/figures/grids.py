@@ -32,10 +32,7 @@ def heat_map(
     Row and column k lie between k − 1 and k."""
     axes.grid(False)
     if not matrix.size:
-        axes.set(xticks=[], yticks=[])
-        axes.spines[:].set_visible(False)
-        centred = {"ha": "center", "va": "center", "transform": axes.transAxes}
-        axes.text(0.5, 0.5, absent, color="#666666", **centred)
+        write_absent(axes, absent)
         return
     look = {"linecolor": "face", "linewidths": 0.15, "cbar": False} | look
     labels = {name: look.pop(name, False) for name in ("xticklabels", "yticklabels")}
@@ -44,6 +41,14 @@ def heat_map(
     axes.tick_params(length=1.5, pad=1)
     if not labels["xticklabels"]:
         ticks(axes.xaxis, ends(matrix.shape[1]))
+
+
+def write_absent(axes: Axes, words: str) -> None:
+    """Write these words in place of a map that there is not."""
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    centred = {"ha": "center", "va": "center", "transform": axes.transAxes}
+    axes.text(0.5, 0.5, words, color="#666666", **centred)
 
 
 def coloured_table(

@@ -10,9 +10,11 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from bertshift.figures import style
+from bertshift.figures.intervals import INTERVAL
 from bertshift.rows import labelling, statistics
 from bertshift.rows.nulls import NOISE, SHUFFLED, model_of, null_of
 
@@ -46,7 +48,8 @@ def curve(
     if has_band.any():
         low, high = rows["low"].where(has_band), rows["high"].where(has_band)
         with within_reach(axes, rows["value"]):
-            axes.fill_between(rows[x], low, high, color=colour, alpha=0.18, linewidth=0)
+            band = {"alpha": 0.18, "linewidth": 0, "gid": INTERVAL}
+            axes.fill_between(rows[x], low, high, color=colour, **band)
 
 
 def bare_curve(
@@ -71,7 +74,8 @@ def bars(
     positions = np.asarray(positions, dtype=np.float64)
     with within_reach(axes, rows["value"], horizontal):
         draw_lines = axes.hlines if horizontal else axes.vlines
-        draw_lines(positions[has_bar], rows["low"][has_bar], rows["high"][has_bar], **look)
+        ends = rows["low"][has_bar], rows["high"][has_bar]
+        draw_lines(positions[has_bar], *ends, gid=INTERVAL, **look)
     dot = {"color": look["color"], "zorder": look.get("zorder", 1), "markersize": 2.5}
     for position, values in zip(positions, statistics.too_few(rows), strict=True):
         same = [position] * len(values)
@@ -186,6 +190,14 @@ def highest(rows: pd.DataFrame) -> float:
     return max([most, *replicates, min(interval, (1 + REACH) * most)])
 
 
+def all_ends(rows: pd.DataFrame) -> pd.Series:
+    """List all that is drawn of rows: values, the ends of intervals, and replicates where there
+    are too few for one."""
+    banded = rows[statistics.banded(rows)]
+    replicates = statistics.too_few(rows).explode().dropna()
+    return pd.concat([rows["value"], banded["low"], banded["high"], replicates.astype(float)])
+
+
 def layer_axis(axes: Axes, layers: pd.Series) -> None:
     """Set ticks at whole layers, with the embeddings named where they are drawn."""
     first, last = int(layers.min()), int(layers.max())
@@ -259,8 +271,16 @@ def small_multiples(
         axes.set_title(labelling.label_of(panel) + style.mark_of(panel_rows))
     with_legend = [axes for axes in grid.flat if len(handles_of([axes])) > 1]
     if with_legend:
-        legend_over(figure, *handles_of(with_legend))
+        legend_over(figure, *map(_in_grey, handles_of(with_legend)))
     return figure
+
+
+def _in_grey(handle: Artist) -> Artist:
+    """Make the handle of a null grey, as its lines have the colours of all variants."""
+    if handle.get_label() not in labelling.NULL_WORDS.values():
+        return handle
+    look = {"linestyle": handle.get_linestyle(), "linewidth": handle.get_linewidth()}
+    return Line2D([], [], color=GREY, label=handle.get_label(), **look)
 
 
 def _draw_variants(

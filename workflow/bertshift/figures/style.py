@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 
 from bertshift import files
+from bertshift.figures import intervals
 from bertshift.models.source import BERT
 from bertshift.naming import Name, named_in, null_of
 from bertshift.rows import labelling
@@ -79,6 +81,8 @@ BASELINE = {"linestyle": "--"}  # where nothing was done: the pretrained model, 
 UNRELATED = {"linestyle": ":"}  # what chance gives: states without relation, word frequencies
 NOISE_DASH = {"linestyle": "-."}
 SHUFFLED_DASH = {"linestyle": (0, (5, 1, 1, 1, 1, 1))}  # two dots in a dash
+PUBLISHED = {"color": "#ffffff", "marker": "*", "markersize": 7, "markeredgecolor": "#000000"}
+SHADES = 64  # of a colour map
 
 
 def styled(function):
@@ -246,6 +250,12 @@ def colours_of(lines: Iterable[str]) -> dict[str, str]:
     return {line: PALETTE[task][0] for line, task in tasks.items() if task in PALETTE}
 
 
+def shades(cmap: str) -> Colormap:
+    """Reduce a colour map to steps that the eye cannot tell apart, and few enough for a picture
+    of 256 colours."""
+    return matplotlib.colormaps[cmap].resampled(SHADES)
+
+
 def look_of(name: str) -> dict:
     colour, marker = PALETTE.get(name, OTHER)
     return {"color": colour, "marker": marker}
@@ -264,13 +274,17 @@ def grid(
     return figure, figure.subplots(rows, columns, squeeze=False, **look)
 
 
-def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
+def captioned(
+    figure: Figure, table: pd.DataFrame, *notes: str, with_intervals: pd.DataFrame | None = None
+) -> Drawn:
     """Write (figure, table, caption): below the figure a line on what made it; the caption says
     all of that, and `notes`.
 
-    The figure grows by the line, so that the plot does not shrink.
+    `with_intervals` are the rows of `table` whose intervals or replicates are drawn, by default
+    all. The figure grows by the line, so that the plot does not shrink.
     """
-    short, full = origin(table)
+    intervals.mark_cut(figure)
+    short, full = origin(table, with_intervals)
     width = figure.get_figwidth()
     lines = textwrap.wrap(short, width=int(width * 18.3))
     below = len(lines) * 0.128 + 0.08  # inches
@@ -283,12 +297,14 @@ def captioned(figure: Figure, table: pd.DataFrame, *notes: str) -> Drawn:
     return figure, table, " ".join(filter(None, caption))
 
 
-def origin(table: pd.DataFrame) -> tuple[str, str]:
+def origin(table: pd.DataFrame, with_intervals: pd.DataFrame | None = None) -> tuple[str, str]:
     """Write a short line and a long one on our rows in a figure's table: scale, checkpoint,
-    replicates, what the band is, data."""
+    replicates, what is drawn around the means of the rows `with_intervals` (by default all),
+    data."""
     ours = table[table["source"] == "ours"]
     runs = _count_replicates(ours)
-    kinds = list(ours.groupby(["replicates", "interval"], sort=False).groups)
+    drawn = ours if with_intervals is None else ours[ours.index.isin(with_intervals.index)]
+    kinds = list(drawn.groupby(["replicates", "interval"], sort=False).groups)
     bands = _describe_bands(kinds)
     first, *others = dict.fromkeys("; ".join(ours["checkpoint"].unique()).split("; "))
     checkpoint = textwrap.shorten(first, LONGEST_NAME, placeholder=" …")

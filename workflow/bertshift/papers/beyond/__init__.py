@@ -59,8 +59,8 @@ FIGURES = {
         " and runs of a seed are similar, and this alone gives no star. Two stars: the same at a"
         " false discovery rate of .05 within the task. Too few runs to test: there are fewer than"
         " 20 orders, so p cannot be .05. A dash: no correlation, as all pairs are alike or runs"
-        " are too few. Measures that rank high here say more of behaviour in these runs; a pair of"
-        " runs may differ in other ways.",
+        " are too few. Blue is a positive correlation, orange a negative one. Measures that rank"
+        " high here say more of behaviour in these runs; a pair of runs may differ in other ways.",
     ),
     "where": Figure(
         "Every layer with every layer",

@@ -48,9 +48,7 @@ def _describe_heads(key: str, task: str) -> Figure:
         " of the same pretraining run and on the same samples. One star: the chance that one more"
         " such seed differs as much is at most .05 (t test, n − 1 degrees of freedom). Two stars:"
         " the same at a false discovery rate of .05 among the heads shown. With several"
-        " pretraining runs, a star needs all of them. Below are the report's differences to its"
-        f" one plain run, on {task}. Heads of the same number in two models are not the same"
-        " head.",
+        " pretraining runs, a star needs all of them.",
         "reinitialised_heads",
         {"key": key},
     )
@@ -62,10 +60,11 @@ def _describe_summary(key: str, task: str, differences: str, unit: str) -> Figur
     return Figure(
         f"One head re-initialised, by {unit} ({task} in the report)",
         per_model("results/reinit_heads/{model}.tsv"),
-        f"The differences of {shown}, summarised by {unit}, beside the report's summaries, of"
-        f" {task}. Standard deviations divide by n − 1, quartiles are linear, and several"
-        " replicates give the mean of their summaries. Green is better than the plain model. †"
-        f" marks a summary that does not follow from the report's own {shown}.",
+        f"The differences of {shown}, summarised by {unit}. Each replicate is summarised, and"
+        " several give the mean of their summaries: the least and the largest lie farther out"
+        f" than in {shown}, whose cells are means over replicates. Standard deviations divide by"
+        " n − 1, quartiles are linear, of four numbers or more. Green is better than the plain"
+        " model.",
         "reinitialised_heads.draw_summaries",
         {"key": key, "differences": differences, "unit": unit},
     )
@@ -82,9 +81,10 @@ FIGURES = {
         "Training loss after an intermediate task",
         _name_losses,
         "Training loss of the last stage on each of four tasks, directly and after each of the"
-        " others as an intermediate task. Pale: the loss of every step. Thick: its moving average"
-        " (decay 0.98). Every stage begins a new optimiser and schedule. The paper draws curves"
-        " without numbers.",
+        " others as an intermediate task: the moving average (decay 0.98) of the loss of every"
+        " step. Behind the end of each curve stands the interval of its last step. Each panel has"
+        " its own axis, which does not begin at 0. Every stage begins a new optimiser and"
+        " schedule. The paper draws curves without numbers.",
         "losses.figure1",
     ),
     "figure2": Figure(
@@ -104,19 +104,15 @@ FIGURES = {
         "Scores with the upper layers re-initialised",
         per_model("results/sweeps/{model}.reinit.tsv"),
         "Scores of fine-tuned models whose upper layers were re-initialised, by task; the last"
-        " place is the plain model. Dots are replicates, bands are intervals over them. "
-        + _REINITIALISED
-        + " Stars: the report's scores of complete models and, for MRPC, its one score for any k;"
-        " its curves carry no other numbers. Do not compare with a star of another model or of"
-        " another score (the report does not say which correlation it used).",
+        " place is the plain model. Dots are replicates; bands, or bars where a panel has several"
+        " lines, are intervals. " + _REINITIALISED,
         "reinitialised_layers.figure3",
     ),
     "table_mrpc": Figure(
         "MRPC with the upper layers re-initialised",
         per_model("results/sweeps/{model}.reinit.tsv"),
         "MRPC by the first re-initialised layer k: accuracy, F1, the mean of both and the training"
-        " loss of the last epoch. Beside them stand the majority class and the report's scores,"
-        " which for any k are those of the majority class.",
+        " loss of the last epoch. The last row is the majority class.",
         "reinitialised_layers.table_mrpc",
     ),
     "schemes": Figure(
@@ -127,7 +123,7 @@ FIGURES = {
         "A control of ours: three ways to read how the report drew its weights anew. A: BERT's own"
         " truncated normal, as the report's section 4.4 says. B: the call that its section 5.3.2"
         " prints, as scipy reads its bounds. D: code of the same group, which writes weights of"
-        " almost 0. " + _REINITIALISED,
+        " almost 0. Dots are replicates, bars are intervals. " + _REINITIALISED,
         "reinitialised_layers.schemes",
     ),
     "figure4": Figure(

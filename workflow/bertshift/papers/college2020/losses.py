@@ -18,12 +18,17 @@ from bertshift.rows import labelling
 AFTER_TASKS = ["panel", "series", "heads", "variant", "step"]
 BY_LAYER = ["panel", "series", "position", "layers", "step"]
 DIRECT = "direct"
-LOOKS = {"loss": {"alpha": 0.25, "linewidth": 0.6}, "smoothed": {"linewidth": 1.2}}
+LOOKS = {
+    "loss": {"alpha": 0.25, "linewidth": 0.6, "zorder": 1},
+    "smoothed": {"linewidth": 1.2, "zorder": 2},
+}
+WIDTHS = {"": 1.1, "fresh": 1.1, "carry": 0.5}  # points, by the head of the last stage
+SHIFT = 0.02  # of the steps, from one interval at the end to the next
 
 
 def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
-    """Draw a panel per final task and a line per intermediate task: smoothed, over the loss of
-    every step in pale.
+    """Draw a panel per final task and a line per intermediate task: smoothed, with the interval
+    of the last step behind its end. Bands of all steps would hide the lines.
 
     The table is by final task (`panel`), intermediate task or `direct` (`series`), head and step;
     variant `loss` or `smoothed`.
@@ -48,7 +53,6 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         axes.set(
             title=f"final task: {labelling.WORDS.get(task, task)}",
             xlabel="iteration",
-            ylim=(0, None),
         )
         if number % 2 == 0:
             axes.set_ylabel("training loss")
@@ -60,29 +64,32 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     figure.legend(handles=keys, loc="outside upper center", ncols=len(keys))
     carried = ""
     if (table["heads"] == "carry").any():
-        carried = "Dashed: under the head of the intermediate task."
-    return style.captioned(figure, table, carried)
+        carried = "Thin: under the head of the intermediate task."
+    return style.captioned(figure, table, carried, with_intervals=_select_last(table))
+
+
+def _select_last(curves: pd.DataFrame) -> pd.DataFrame:
+    """Select the smoothed loss of each curve's last step."""
+    smoothed = curves[curves["variant"] == "smoothed"]
+    last = smoothed.groupby(["panel", "series", "heads"], sort=False)["step"].idxmax()
+    return smoothed.loc[last]
 
 
 def _draw_after_tasks(axes: Axes, curves: pd.DataFrame) -> None:
-    for (series, heads), rows in curves.groupby(["series", "heads"], sort=False):
+    smoothed = curves[curves["variant"] == "smoothed"]
+    steps = smoothed["step"].max()
+    by_line = smoothed.groupby(["series", "heads"], sort=False)
+    for order, ((series, heads), rows) in enumerate(by_line, 1):
         colour = _choose_colour(series)
-        raw = rows.query("variant == 'loss'")
-        smoothed = rows.query("variant == 'smoothed'")
-        axes.plot(
-            raw["step"],
-            raw["value"],
-            color=colour,
-            linewidth=0.4,
-            alpha=0.25,
-            zorder=1,
-        )
-        look = {
-            "color": colour,
-            "linewidth": 1.1,
-            "linestyle": "--" if heads == "carry" else "-",
-        }
-        layers.curve(axes, smoothed, series, look, "step", zorder=3)
+        width = WIDTHS[heads]
+        axes.plot(rows["step"], rows["value"], color=colour, linewidth=width)
+        last = _select_last(rows)
+        behind = last["step"] + SHIFT * steps * order
+        axes.plot(behind, last["value"], ".", color=colour, markersize=3)
+        layers.bars(axes, behind, last, horizontal=False, color=colour, linewidth=1)
+    drawn = pd.concat([smoothed["value"], layers.all_ends(_select_last(smoothed))])
+    margin = 0.05 * np.ptp(drawn)
+    axes.set_ylim(drawn.min() - margin, drawn.max() + margin)
 
 
 def _choose_colour(series: str) -> str:
@@ -152,15 +159,15 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         ticks=range(1, depth + 1, 1 if depth <= 12 else 3),
     )
     bar.set_label("first re-initialised layer")
-    return style.captioned(figure, table)
+    return style.captioned(figure, table, with_intervals=table[:0])
 
 
 def _draw_by_layer(axes: Axes, curves: pd.DataFrame, colours: Colormap) -> None:
     for (position, depth, series), rows in curves.groupby(["position", "layers", "series"]):
-        look = {"color": colours(position - 1), "zorder": 2} | LOOKS[series]
+        look = {"color": colours(position - 1)} | LOOKS[series]
         is_plain = position > depth
         if is_plain:
             look |= {"color": "black", "zorder": 3}
         if is_plain and series == "smoothed":
-            look["linestyle"] = "--"
+            look |= style.BASELINE
         axes.plot(rows["step"], rows["value"], **look)

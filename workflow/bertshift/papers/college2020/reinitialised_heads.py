@@ -18,10 +18,17 @@ COLUMNS = [*BY, "sd", "runs", "p", "q", *numbers.VALUES]
 CMAP, LEVEL = "PiYG", 0.05
 DELTA, BASELINE = "delta", "baseline"
 CELL = ["panel", "series", "layer", "head"]
+QUARTILES = {"p25": 0.25, "p50": 0.5, "p75": 0.75}
+FOR_QUARTILES = 4  # numbers; of fewer they would say no more than the least and the largest
 STATISTICS = ["count", "mean", "std", "min", "p25", "p50", "p75", "max"]
 NOT_DIFFERENCES = ["count", "std"]  # without a colour
 EXACT = 0.00105  # the paper prints three decimals, some cut and some rounded
 CALCULATED = "derived"
+REPORTED = (
+    "; below ours are its differences to its one plain run. Heads of the same number in two models"
+    " are not the same head"
+)
+SUMMARISED = "; below ours are its summaries, each of one run"
 
 
 def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -153,7 +160,8 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> st
         table[table["series"] == DELTA],
         by_chance(table),
         failures(deltas(inputs)),
-        numbers.cited(published, key, table),
+        numbers.cited(published, key, table, REPORTED),
+        with_intervals=table[:0],
     )
     return figure, table, caption
 
@@ -232,7 +240,8 @@ def by_chance(table: pd.DataFrame) -> str:
 
 def summaries(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Summarise `value`, and the values without each block, by `keys` and by `series`, the name of
-    the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear."""
+    the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear (none
+    of fewer than FOR_QUARTILES)."""
     columns = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
     groups = rows.groupby(keys, sort=False)[columns]
     statistic = {
@@ -241,10 +250,10 @@ def summaries(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         "std": groups.std(),
         "min": groups.min(),
         "max": groups.max(),
-        "p25": groups.quantile(0.25),
-        "p50": groups.quantile(0.5),
-        "p75": groups.quantile(0.75),
     }
+    has_quartiles = groups.size() >= FOR_QUARTILES
+    for name, share in QUARTILES.items():
+        statistic[name] = groups.quantile(share)[has_quartiles]
     table = pd.concat(statistic, axis=1, names=["series"]).stack("series")
     return table.dropna(subset="value").reset_index()
 
@@ -293,8 +302,12 @@ def draw_summaries(
     table = tidy_summaries(inputs, published, key, differences, unit)
     parts = []
     for panel, rows in table.groupby("panel", sort=False):
+        ours = rows.query("source == 'ours'")
         title = f"{labelling.label_of(panel)}, ours"
-        parts.append((title, rows.query("source == 'ours'")))
+        replicates = ours["replicates"].max()
+        if replicates > 1:
+            title += f": mean of the summaries of {replicates} {ours['unit'].iloc[0]}s"
+        parts.append((title, ours))
         paper = with_derived(rows)
         if paper.empty:
             continue
@@ -302,13 +315,21 @@ def draw_summaries(
         if not comparable(rows):
             title += f"; other {unit}s or another model, not comparable"
         parts.append((title, paper))
-    heights = [part[unit].nunique() if unit == "layer" else len(STATISTICS) for _, part in parts]
+    lines = "layer" if unit == "layer" else "series"
+    heights = [part[lines].nunique() for _, part in parts]
     height = 0.5 * len(parts) + 0.24 * sum(heights)
     figure, grid = style.grid(height, len(parts), height_ratios=heights)
     for axes, (title, part) in zip(grid[:, 0], parts, strict=True):
         draw_table(axes, part, unit)
         axes.set_title(title, loc="left", pad=3 if unit == "head" else 14)
-    return style.captioned(figure, table, corrections(table, unit), failures(deltas(inputs)))
+    return style.captioned(
+        figure,
+        table,
+        numbers.cited(published, key, table, SUMMARISED),
+        corrections(table, unit),
+        failures(deltas(inputs)),
+        with_intervals=table[:0],
+    )
 
 
 def draw_table(axes: Axes, part: pd.DataFrame, unit: str) -> None:
@@ -319,13 +340,14 @@ def draw_table(axes: Axes, part: pd.DataFrame, unit: str) -> None:
     if "derived" in part:
         texts = texts + np.where(differs(part), " †", "")
     cells = part.assign(text=texts).pivot(index=unit, columns="series", values=["value", "text"])
-    values = cells["value"].reindex(columns=STATISTICS).astype(float)
-    texts = cells["text"].reindex(columns=STATISTICS).astype(object).fillna("–")
-    values[NOT_DIFFERENCES] = np.nan
+    drawn = [name for name in STATISTICS if name in set(part["series"])]
+    values = cells["value"].reindex(columns=drawn).astype(float)
+    texts = cells["text"].reindex(columns=drawn).astype(object).fillna("–")
+    values[values.columns.intersection(NOT_DIFFERENCES)] = np.nan
     largest = 1.3 * max(values.abs().max(axis=None), 1e-4)
-    across, down = STATISTICS, [f"layer {layer}" for layer in values.index]
+    across, down = drawn, [f"layer {layer}" for layer in values.index]
     if unit == "head":
-        across, down = [str(head) for head in values.index], STATISTICS
+        across, down = [str(head) for head in values.index], drawn
         values, texts = values.T, texts.T
     grids.coloured_table(
         axes,

@@ -14,11 +14,24 @@ from bertshift.figures import grids, layers, numbers, style
 from bertshift.naming import Name
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.estimates import NONE
 
 BY = ["panel", "series", "score", "position", "layers"]
 COLUMNS = [*BY, "run", *numbers.VALUES]
 PLATEAU = "plateau"
-MAJORITY, PAPER = "majority", "paper"
+MAJORITY, PAPER, ABOVE = "majority", "paper", "above_majority"
+NO_LAYER, MAJORITY_CLASS = "no layer re-initialised", "majority class"
+STARS = (
+    "; stars: its scores of complete models and, for MRPC, its one score for any k, as its curves"
+    " carry no other numbers. Do not compare with a star of another model or of another score (the"
+    " report does not say which correlation it used)"
+)
+SIDE_BY_SIDE = 0.12  # layers from one line to the next
+SATURATES = 0.1  # of a score, from the majority class's
+SHADING = (
+    "Shading: scores above the majority class's are blue, below it orange, both full at"
+    f" {SATURATES:g}."
+)
 CORRELATIONS = ("pearson", "spearman")
 ACROSS = 3
 # The label of each series, and the look of its line beside others of the task's colour.
@@ -26,13 +39,13 @@ LINES = {
     "reinit": ("fine-tuned as the plain model", {}),
     "reinit.plateau": (
         "until the loss is on a plateau",
-        {"linestyle": "-.", "markerfacecolor": "white"},
+        {"linewidth": 0.9, "markerfacecolor": "white"},
     ),
 }
 REFERENCES = {
-    "no layer re-initialised": {"color": "#444444", "linestyle": "--", "linewidth": 0.8},
-    "majority class": {"color": "#666666", "linestyle": ":"},
-    PAPER: {"color": "white", "marker": "*", "markersize": 7, "markeredgecolor": "black"},
+    NO_LAYER: {"color": "#444444", "linewidth": 0.8} | style.BASELINE,
+    MAJORITY_CLASS: {"color": "#666666", "linewidth": 0.9} | style.UNRELATED,
+    PAPER: style.PUBLISHED | {"linestyle": ""},
 }
 # The control: readings of the way in which the report re-initialised layers.
 SCHEMES = {
@@ -127,29 +140,39 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         draw_panel(figure.add_subplot(lines, columns, cell), rows, looks)
     grey = {"color": "#444444", "marker": "o"}
     drawn = [LINES[series] for series in LINES if series in set(table["series"])]
-    looks = {label: grey | look for label, look in drawn} | REFERENCES
+    references = dict(REFERENCES)
+    if (table["source"] == "ours").all():
+        del references[PAPER]
+    looks = {label: grey | look for label, look in drawn} | references
     keys = [Line2D([], [], label=label, **look) for label, look in looks.items()]
     legend = figure.add_subplot(lines, columns, cells)
     legend.axis("off")
     legend.legend(handles=keys, loc="center")
-    return style.captioned(figure, table, numbers.cited(published, "figure3", table))
+    return style.captioned(figure, table, numbers.cited(published, "figure3", table, STARS))
 
 
 def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, dict]]) -> None:
-    """Draw a line per series, with its label and look, over the first re-initialised layer. Dots
-    are replicates; stars are numbers of the paper."""
+    """Draw a line per series, with its label and look, over the first re-initialised layer; bars
+    of several series stand side by side, as bands would hide each other. Dots are replicates;
+    stars are numbers of the paper."""
     ours = table.query("source == 'ours'")
     theirs = table.query("source == 'published'")
     depth = int(ours["layers"].max())
-    for series, (label, look) in looks.items():
+    drawn = [series for series in looks if series in set(ours["series"])]
+    for order, series in enumerate(drawn):
+        label, look = looks[series]
         rows = ours[ours["series"] == series]
-        if rows.empty:
-            continue
-        mean = rows.query("run == ''")
+        mean = rows.query("run == ''").sort_values("position")
         single = rows.query("run != ''")
-        layers.curve(axes, mean, label, look, "position")
+        shift = SIDE_BY_SIDE * (order - (len(drawn) - 1) / 2)
+        if len(drawn) == 1:
+            layers.curve(axes, mean, label, look, "position")
+        else:
+            x = mean["position"] + shift
+            axes.plot(x, mean["value"], label=label, **look)
+            layers.bars(axes, x, mean, horizontal=False, color=look["color"], linewidth=0.9)
         axes.scatter(
-            single["position"],
+            single["position"] + shift,
             single["value"],
             s=5,
             color=look["color"],
@@ -157,11 +180,11 @@ def draw_panel(axes: Axes, table: pd.DataFrame, looks: Mapping[str, tuple[str, d
             alpha=0.6,
         )
         plain = mean.set_index("position")["value"][depth + 1]
-        axes.axhline(plain, color=look["color"], linewidth=0.8, linestyle="--")
+        axes.axhline(plain, **REFERENCES[NO_LAYER])
     for value in ours.loc[ours["series"] == MAJORITY, "value"]:
-        axes.axhline(value, color="#666666", linewidth=0.9, linestyle=":")
+        axes.axhline(value, **REFERENCES[MAJORITY_CLASS])
     for point in theirs.itertuples():
-        axes.plot(point.position, point.value, linestyle="", zorder=5, **REFERENCES[PAPER])
+        axes.plot(point.position, point.value, zorder=5, **REFERENCES[PAPER])
     ticks = [*range(1, depth + 1, _choose_step(depth)), depth + 1]
     axes.set_xticks(ticks, [*ticks[:-1], "none"])
     model, score = ours[["panel", "score"]].iloc[0]
@@ -189,14 +212,16 @@ def schemes(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     for axes, (_, rows) in zip(line, panels):
         draw_panel(axes, rows, SCHEMES)
     handles, _ = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    for label in (NO_LAYER, MAJORITY_CLASS):
+        handles.append(Line2D([], [], label=label, **REFERENCES[label]))
+    layers.legend_over(figure, *handles)
     return style.captioned(figure, table)
 
 
 def tabulate_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
-    """Tabulate accuracy, F1, their mean and the loss of the last epoch by k, and the majority
-    class (position 0). Add the paper's scores, and what always saying "paraphrase" gives on the
-    development set of MRPC."""
+    """Tabulate accuracy, F1, their mean and the loss of the last epoch by k, the majority class
+    (position 0), and how far scores lie above it. Add the paper's scores, and what always saying
+    "paraphrase" gives on the development set of MRPC."""
     rows = runs(inputs)
     rows = rows[rows["score"].isin(MRPC_SCORES)]
     run = ["panel", "series", "position", "init", "seed"]
@@ -208,7 +233,18 @@ def tabulate_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.
     loss = loss.assign(score=LOSS, majority=np.nan)
     table = means(pd.concat([rows, mean, loss], ignore_index=True))
     ours = table.query("run == ''")
-    return numbers.join(ours, *read_published_mrpc(table, published), columns=COLUMNS)
+    scores = numbers.join(ours, *read_published_mrpc(table, published), columns=COLUMNS)
+    return numbers.join(scores, above_majority(scores), columns=COLUMNS)
+
+
+def above_majority(scores: pd.DataFrame) -> pd.DataFrame:
+    """Subtract the majority class's score (position 0) from each, ours from ours and the paper's
+    from the paper's: rows of the series ABOVE, which have no intervals."""
+    cell = ["panel", "source", "score"]
+    majority = scores[scores["position"] == 0].set_index(cell)["value"].rename("majority")
+    above = scores[scores["position"] > 0].join(majority, on=cell, how="inner")
+    value = above["value"] - above["majority"]
+    return above.assign(series=ABOVE, value=value, low=np.nan, high=np.nan, each="", interval=NONE)
 
 
 def read_published_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataFrame]:
@@ -247,8 +283,9 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     height = 0.75 + ROW * len(positions)
     width = LABELS + CELL * len(CELLS)
     figure, [[axes]] = style.grid(height, width=width)
-    scores = table[table["score"] != LOSS].set_index(["position", "source", "score"])["value"]
-    fills = scores.unstack(["source", "score"]).reindex(index=positions, columns=CELLS)
+    is_above = table["series"] == ABOVE
+    above = table[is_above].set_index(["position", "source", "score"])["value"]
+    fills = above.unstack(["source", "score"]).reindex(index=positions, columns=CELLS)
     prefixes = {"ours": "", "published": "paper,\n"}
     columns = [prefixes[source] + MRPC_SCORES[score] for source, score in CELLS]
     lines = [f"from layer {k} up" for k in range(1, depth + 1)]
@@ -259,12 +296,12 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
         columns,
         lines,
         fontsize=7,
-        cmap="Blues",
-        vmin=0,
-        vmax=2,
+        cmap=grids.LOSS_TO_GAIN,
+        vmin=-SATURATES,
+        vmax=SATURATES,
     )
     number = "{:.3f}".format
-    for row in table.itertuples():
+    for row in table[~is_above].itertuples():
         text = f"{number(row.value)}\n{numbers.spread(row, number)}"
         axes.text(
             CELLS.index((row.source, row.score)),
@@ -280,24 +317,29 @@ def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.
     axes.axhline(depth - 0.5, color="#808080", linewidth=0.8)
     model = labelling.label_of(table["panel"].iloc[0])
     axes.set_title(f"{model}, re-initialised …", pad=4, loc="left")
-    return style.captioned(figure, table, describe_majority(table, published))
+    return style.captioned(figure, table, SHADING, describe_majority(table, published))
 
 
 def describe_majority(table: pd.DataFrame, published: Mapping) -> str:
     """Write for how many k every score of ours equals the majority class's, and that the paper's
     does for any k."""
-    ours = table[(table["source"] == "ours") & (table["score"] != LOSS)]
+    above = table[(table["source"] == "ours") & (table["series"] == ABOVE)]
     depth = int(table["layers"].max())
-    scores = ours.pivot(index="position", columns="score", values="value")
-    distance = (scores.loc[1:depth] - scores.loc[0]).abs().max(axis=1)
+    distances = above.pivot(index="position", columns="score", values="value").abs()
+    distance = distances.loc[1:depth].max(axis=1)
     equal = (distance < statistics.EQUAL).sum()
     largest = ""
     if equal < depth:
         largest = f"; a score differs by up to {distance.max():.4f} (k = {distance.idxmax()})"
+    sentence = (
+        f"Ours equals the majority class, in every score, for {equal} of {depth} k{largest}."
+    )
+    if not (table["source"] == "published").any():
+        return sentence
     facts = published["figure3"]["mrpc"]
     return (
-        f"Ours equals the majority class, in every score, for {equal} of {depth} k{largest}. The"
-        f" paper's {facts['any_layer'][MEAN]:.6f} for any k is exactly that class: 279 of 408 are"
-        f" paraphrases, and the mean of accuracy {facts['majority']['accuracy']:.5f} and F1"
-        f" {facts['majority']['f1']:.5f} is the same number."
+        f"{sentence} The report's scores for any k, to the right of ours, are those of the"
+        f" majority class: its mean of both, {facts['any_layer'][MEAN]:.6f}, is that of accuracy"
+        f" {facts['majority']['accuracy']:.5f} and F1 {facts['majority']['f1']:.5f}, as 279 of 408"
+        " are paraphrases."
     )

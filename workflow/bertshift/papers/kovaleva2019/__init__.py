@@ -59,11 +59,11 @@ FIGURES = {
     "figure2": Figure(
         "Shares of five classes of attention maps",
         per_model("results/patterns/{model}.tsv"),
-        "Shares of five classes of attention maps over all heads and layers, by task. Three bars"
-        " stand side by side: as the classifier answers, corrected for its cross-validated errors,"
-        " and as published. Below, class by class, stand the same shares with intervals, and those"
-        " of the rule that proposes labels. The classifier learns from labelled maps. Unless a"
-        " person has corrected the labels, they are that rule's. The correction takes the"
+        "Shares of five classes of attention maps over all heads and layers, by task. Bars stand"
+        " side by side: as the classifier answers, and corrected for its cross-validated errors."
+        " Below, class by class, stand the same shares with intervals, and those of the rule that"
+        " proposes labels; each class has its own axis. The classifier learns from labelled maps."
+        " Unless a person has corrected the labels, they are that rule's. The correction takes the"
         " cross-validated confusion; for classes with few labels it says little. Columns of"
         " separators make a map vertical, so this figure and Figure 6 are not independent.",
         "attention_maps.figure2",
@@ -88,16 +88,15 @@ FIGURES = {
         "Cosine similarity of every head's attention maps before and after fine-tuning, averaged"
         " over examples. Columns are heads, rows are layers, layer 1 is on top, and darker means"
         " more change. The top maps are of the real tokens alone. Below them are maps of inputs"
-        " filled up to one length, with the rows of padded queries, as the paper made its panels;"
-        " these stand next. At the bottom is the mean over heads and runs by layer. r: correlation"
-        " of padded and published cells. " + _FIRST_RUN,
+        " filled up to one length, with the rows of padded queries. At the bottom is the mean over"
+        " heads and runs by layer. " + _FIRST_RUN,
         "change.figure5",
     ),
     "figure8": Figure(
         "Scores with one head disabled",
         per_model("results/ablation/{model}.tsv"),
         "Score of a fine-tuned model with one attention head disabled: its tokens attend alike to"
-        " all tokens. Columns are heads, layer 1 is on top. The paper's panel stands beside ours."
+        " all tokens. Columns are heads, layer 1 is on top."
         " Best: the largest gain, in points. Other half: the gain of the head that is best on one"
         " half of the examples, taken on the other. " + _MARKS + " " + _FIRST_RUN,
         "ablations.figure8",
@@ -106,26 +105,26 @@ FIGURES = {
         "Scores with one layer disabled",
         per_model("results/ablation/{model}.tsv"),
         "Score of a fine-tuned model with all heads of one layer disabled: its tokens attend alike"
-        " to all tokens. Mean over replicates; layer 1 is on top. The paper's panels stand below"
-        " ours. " + _MARKS,
+        " to all tokens. Mean over replicates; layer 1 is on top. " + _MARKS,
         "ablations.figure9",
     ),
     "figure6": Figure(
         "Attention to separators and to the first token",
         per_model("results/attention_to/{model}_vs_{reference}.tsv"),
         "Attention to the separators and to the first token (BERT's [SEP] and [CLS]) by every"
-        " head, before and after fine-tuning, and the paper's panel. Mean over queries and"
-        " examples. Rows are layers, layer 1 is on top, columns are heads, and darker means more."
-        " Where an input has several separators, the largest attention counts. " + _FIRST_RUN,
+        " head, before and after fine-tuning. Mean over queries and examples. Rows are layers,"
+        " layer 1 is on top, columns are heads, and darker means more. Where an input has several"
+        " separators, the largest attention counts. The scale of colours is not linear: a linear"
+        " one, as the paper's, shows little of heads that spread their attention. " + _FIRST_RUN,
         "attention_to.figure6",
     ),
     "figure7": Figure(
         "What the first token attends to in the last layer",
         per_model("results/attention_to/{model}_vs_{reference}.tsv"),
         "What the last layer's heads attend to for the first token (BERT's [CLS]), before and"
-        " after fine-tuning, and the paper's strips. Columns are heads. Of each kind the token"
-        " that gets most counts: mean over the examples that have one. Blank: no example has one,"
-        " or the paper does not show it. Punctuation is ours. " + _FIRST_RUN,
+        " after fine-tuning. Columns are heads. Of each kind the token that gets most counts: mean"
+        " over the examples that have one. Blank: no example has one, or none is published."
+        " Punctuation is ours. " + _FIRST_RUN,
         "attention_to.figure7",
     ),
     "linguistic": Figure(
@@ -151,10 +150,11 @@ FIGURES = {
         combined(per_model("results/steps/{model}.tsv"), _COSINE),
         "A control of ours, not a figure of the paper. It asks whether the last layers change most"
         " because their steps are larger. By layer: the mean gradient of a step before clipping,"
-        " the mean update of a step, and how far the weights end from their start. Each is a norm"
-        " over all weights of the layer, relative to the norm of its weights before fine-tuning."
-        " Below is the change of attention of Figure 5, mean over heads. If its curve does not"
-        " follow the others, larger steps alone do not move a layer's attention.",
+        " the mean update of a step, and how far the weights W end from their start W₀. Each is an"
+        " L2 norm over all weights of the layer, as a share of that of its weights before"
+        " fine-tuning. Layer 0 is the embeddings, which have no attention. Below is the change of"
+        " attention of Figure 5, mean over heads. If its curve does not follow the others, the"
+        " size of steps alone does not explain which of these layers change most.",
         "change.steps",
     ),
     "own_or_inherited": Figure(

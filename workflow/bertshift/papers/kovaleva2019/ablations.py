@@ -19,13 +19,15 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 KEYS = ["panel", "series", "score", "variant", "layer", "head", "sample"]
 COLUMNS = [*KEYS, "significant", *numbers.VALUES]
 RUN = ["model", "init", "seed"]
-CMAP, BASELINE = "Purples", "#E69F00"  # the paper's own colours
+CMAP, BASELINE = style.shades("Purples"), "#E69F00"  # the paper's own colours
 DISABLED, RATE = "uniform", 0.05
-INFERRED = "; its metrics are inferred from the ranges"
+INFERRED = "; its metrics are inferred from the ranges, and its panels stand {place} ours"
+COMPARED = "correlation over heads"
 PAIRS = 2  # of ours and the paper's panel, side by side
 FRAMES = (
-    "Framed: best or worst on a sample of the development set, which the colours show, and run"
-    " again on the complete set, from which their dots and the best gain are."
+    "Framed: best or worst in some seed on a sample of the development set, which the colours"
+    " show. In that seed the head was run again on the complete set, from which its dot and the"
+    " best gain are. Of the framed heads, {counts}."
 )
 GAIN, HONEST = "largest_gain", "largest_gain_other_half"
 
@@ -195,9 +197,29 @@ def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     for unused in pairs[len(models) :].flat:
         unused.remove()
     reruns = select_reruns(table.query("source == 'ours'"))
-    frames = "" if reruns.empty else FRAMES
-    cited = numbers.cited(published, "figure8", table, INFERRED)
-    return style.captioned(figure, table, frames, style.failures(table, "panel"), cited)
+    figure, _, caption = style.captioned(
+        figure,
+        table.drop(reruns.index),
+        describe_frames(reruns),
+        style.failures(table, "panel"),
+        numbers.cited(published, "figure8", table, INFERRED.format(place="beside")),
+        panels.explain_r(figure, COMPARED),
+        with_intervals=table[:0],
+    )
+    return figure, table, caption
+
+
+def describe_frames(reruns: pd.DataFrame) -> str:
+    """Write what the frames are, and in how many seeds heads were run again; empty if none
+    was."""
+    if reruns.empty:
+        return ""
+    heads = reruns["replicates"].value_counts().sort_index()
+    unit = reruns["unit"].iloc[0]
+    (fewest, first), *others = heads.items()
+    counts = [f"{first} were so in {fewest} {unit}{'s' if fewest > 1 else ''}"]
+    counts += [f"{number} in {count}" for count, number in others]
+    return FRAMES.format(counts=", ".join(counts))
 
 
 def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -254,5 +276,6 @@ def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         score = table.loc[table["panel"] == model, "score"].iloc[0]
         score_label = labelling.SCORES.get(score, score)
         column[0].set_title(f"{labelling.label_of(model)}\n{score_label}", fontsize=7.5)
-    cited = numbers.cited(published, "figure9", table, INFERRED)
-    return style.captioned(figure, table, style.failures(table, "panel"), cited)
+    cited = numbers.cited(published, "figure9", table, INFERRED.format(place="below"))
+    failures = style.failures(table, "panel")
+    return style.captioned(figure, table, failures, cited, with_intervals=table[:0])

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.lines import Line2D
 
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019.panels import colour_bar, published_panels
@@ -38,8 +39,12 @@ MARKS = {
         {"marker": "s", "color": "white", "markeredgecolor": "black"},
     ),
     "proposed": ("rule alone", {"marker": "|", "color": "black", "markersize": 6}),
-    PAPER: ("paper*", {"marker": "D", "color": "black"}),
+    PAPER: ("paper*", style.PUBLISHED | {"markersize": 6}),
 }
+MARK = {"linestyle": "none", "markersize": 3.5, "markeredgewidth": 0.6}
+# Where an axis of shares may end, in percent: the first that no interval exceeds.
+ENDS = (5, 10, 20, 40, 60, 80, 100)
+FOUND = 0.5  # a map of a class is more likely of it than of all others together
 TYPICAL, ALL = "Reds", "Oranges"  # the paper's own
 ACROSS = 2
 
@@ -78,11 +83,20 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     for axes, row in zip(line, table.itertuples(), strict=True):
         axes.set_title(LABELS[row.pattern], pad=4)
         _draw_map(axes, row)
-    return style.captioned(figure, table)
+    none_found = ""
+    if (table["value"] <= FOUND).any():
+        none_found = f"None found: no map has a p above {FOUND:g}."
+    return style.captioned(figure, table, none_found)
 
 
 def _draw_map(axes: Axes, row) -> None:
+    """Draw a class's map, or `none found` if the classifier is sure of none."""
     axes.grid(False)
+    if row.value <= FOUND:
+        grids.write_absent(axes, "none found")
+        axes.set_box_aspect(1)
+        axes.set_xlabel(f"highest p = {row.value:.2f}")
+        return
     axes.imshow(matrix_of(row), TYPICAL, vmin=0, interpolation="nearest")
     special = [int(position) - 1 for position in str(row.special).split()]
     tokens = row.tokens.split(" ")
@@ -140,10 +154,14 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         _draw_intervals(axes, table[table["pattern"] == pattern], panels)
         axes.set_title(label, pad=3, fontsize=7.5)
         axes.tick_params(labelleft=column == 0)
-    handles, labels = axes.get_legend_handles_labels()
     below = figure.add_subplot(grid[2, :])
     below.axis("off")
-    below.legend(handles, labels, loc="center", ncols=len(MARKS), borderaxespad=0)
+    keys = [
+        Line2D([], [], label=label, **MARK | {"color": layers.GREY} | mark)
+        for series, (label, mark) in MARKS.items()
+        if series in set(table["series"])
+    ]
+    below.legend(handles=keys, loc="center", ncols=len(MARKS), borderaxespad=0)
     first_table = next(iter(inputs.values()))
     classifier = _describe_classifier(first_table.iloc[0])
     rescaled = (
@@ -214,21 +232,19 @@ def _draw_intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
     distance = 0.8 / len(MARKS)
     middle = (len(MARKS) - 1) / 2
     colour = COLOURS[rows["pattern"].iloc[0]]
-    for order, (series, (label, mark)) in enumerate(MARKS.items()):
+    for order, (series, (_, mark)) in enumerate(MARKS.items()):
         shares = rows[rows["series"] == series]
         lines = np.array([panels.index(panel) for panel in shares["panel"]])
         y = lines + (order - middle) * distance
         layers.bars(axes, y, shares, color="#888888", linewidth=1, zorder=1)
-        look = {
-            "color": colour,
-            "linestyle": "none",
-            "markersize": 3.5,
-            "markeredgewidth": 0.6,
-        }
         if len(shares):
-            axes.plot(shares["value"], y, label=label, **look | mark)
+            axes.plot(shares["value"], y, **MARK | {"color": colour} | mark)
     axes.set(ylim=(len(panels) - 0.5, -0.5), xlabel="%")
-    axes.set_xlim(left=min(0, axes.get_xlim()[0]))
+    most = layers.all_ends(rows).max()
+    end = next(end for end in ENDS if end >= min(most, ENDS[-1]))
+    margin = 0.04 * end  # a mark at an end is seen whole
+    axes.set(xlim=(-margin, end + margin), xticks=[0, end / 2, end])
+    axes.xaxis.set_major_formatter("{x:g}")
     labels = [labelling.label_of(panel) for panel in panels]
     axes.set_yticks(range(len(panels)), labels)
     axes.tick_params(axis="y", length=0)
@@ -251,7 +267,9 @@ def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dr
         axes.set_title(f"{label}, {first['example']} ({first['length']} tokens)", pad=4)
     for axes in grid.flat[len(models) :]:
         axes.axis("off")
-    colour_bar(grid, norm, ALL, aspect=20, fraction=0.02, pad=0.01, label="attention")
+    colour_bar(
+        grid, norm, style.shades(ALL), aspect=20, fraction=0.02, pad=0.01, label="attention"
+    )
     return style.captioned(figure, table)
 
 
@@ -268,7 +286,7 @@ def _draw_mosaic(axes: Axes, maps: pd.DataFrame, norm: Normalize) -> None:
         image[top : top + length, left : left + length] = matrix_of(row)
     axes.grid(False)
     axes.spines[:].set_visible(False)
-    axes.imshow(np.ma.masked_invalid(image), colormaps[ALL].with_extremes(bad="#cfcfcf"), norm)
+    axes.imshow(np.ma.masked_invalid(image), style.shades(ALL).with_extremes(bad="#cfcfcf"), norm)
     for axis, count, name in ((axes.xaxis, heads, "head"), (axes.yaxis, depth, "layer")):
         labels = grids.ends(count)
         positions = [(number - 1) * step + length / 2 for number in labels]

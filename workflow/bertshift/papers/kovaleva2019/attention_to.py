@@ -21,9 +21,8 @@ COLUMNS = [*KEYS, *numbers.VALUES]
 BEFORE, AFTER = "before", "after"
 # {label: (when, source)}, from top to bottom.
 ROWS = {BEFORE: (BEFORE, "ours"), AFTER: (AFTER, "ours"), "published*": (AFTER, "published")}
-COMPARED = (
-    "; r: correlation with ours, after, over the heads of models with as many layers and heads"
-)
+COMPARED = "correlation with ours, after, over heads"
+BELOW = "; its panels stand below ours"
 WORDS = {
     "cls": "[CLS]",
     "sep": "[SEP]",
@@ -96,12 +95,19 @@ def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         rows,
         **FIGURE6,
         ticks=[0, 0.1, 0.25, 0.5, 1],
-        label="mean attention to the token",
+        label="mean attention to the token (square-root scale)",
         absent="no\nseparators",
     )
     pretrained = _describe_pretrained(table)
-    cited = numbers.cited(published, "figure6", table, COMPARED)
-    return style.captioned(figure, table, pretrained, cited, style.failures(table, "panel"))
+    return style.captioned(
+        figure,
+        table,
+        pretrained,
+        numbers.cited(published, "figure6", table, BELOW),
+        panels.explain_r(figure, COMPARED),
+        style.failures(table, "panel"),
+        with_intervals=table[:0],
+    )
 
 
 def _published_heads(published: Mapping, models: Iterable[str]) -> Iterator[pd.DataFrame]:
@@ -157,11 +163,17 @@ def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         **FIGURE7,
         aspect=1.6,
         kinds={token: words[token] for token in KINDS},
-        ticks=[0, 0.05, 0.125, 0.25, 0.5],
+        ticks=[0, 0.1, 0.2, 0.3, 0.4, 0.5],
         label=f"attention of {words['cls']} in the last layer",
     )
-    cited = numbers.cited(published, "figure7", table, COMPARED)
-    return style.captioned(figure, table, cited, style.failures(table, "panel"))
+    return style.captioned(
+        figure,
+        table,
+        numbers.cited(published, "figure7", table, BELOW),
+        panels.explain_r(figure, COMPARED),
+        style.failures(table, "panel"),
+        with_intervals=table[:0],
+    )
 
 
 def _published_strips(published: Mapping, models: Iterable[str]) -> Iterator[pd.DataFrame]:

@@ -18,10 +18,14 @@ from bertshift.rows.nulls import model_of, null_of
 
 CMAP = "Blues_r"  # the paper's own
 CURVES = {
-    ("ours", "crop"): ("ours, tokens only", {"color": "#0072B2", "linestyle": "-"}),
-    ("ours", "padded"): ("ours, padded", {"color": "#0072B2", "linestyle": "--"}),
-    ("published", "padded"): ("published (padded)", {"color": "#000000", "linestyle": ":"}),
+    ("ours", "crop"): ("ours, tokens only", {"color": "#0072B2"}),
+    ("ours", "padded"): ("ours, padded", {"color": "#56B4E9"}),
+    ("published", "padded"): (
+        "published (padded)",
+        style.PUBLISHED | {"color": "#000000", "markerfacecolor": "white", "markersize": 4},
+    ),
 }
+CURVE = {"marker": ".", "linewidth": 1.1, "markeredgewidth": 0.5}
 NOISE_COLOUR = "#D55E00"  # dashed, ours are blue
 # {label: (variant, source)}, from top to bottom.
 ROWS = {
@@ -30,9 +34,9 @@ ROWS = {
     "published*\nlayer": ("padded", "published"),
 }
 QUANTITIES = {
-    "gradient": "gradient",
-    "update": "update",
-    "displacement": "distance from start",
+    "gradient": "|gradient| / |W₀|",
+    "update": "|update| / |W₀|",
+    "displacement": "|W − W₀| / |W₀|",
     "attention": "1 − cosine\nof attention",
 }
 LINES = {name: (name, {"color": "#0072B2", "marker": "o"}) for name in QUANTITIES}
@@ -112,10 +116,16 @@ def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         with_nulls = layer_means[layer_means["panel"].map(model_of) == model]
         draw_layer_means(axes, means, with_nulls)
     panels.legend(figure, *bottom_row)
-    more = "; its maps include rows of padding. r: over heads with ours, padded"
-    cited = numbers.cited(published, "figure5", table, more)
-    nulls = layers.null_note(table, "panel")
-    return style.captioned(figure, table, cited, nulls, style.failures(table, "panel"))
+    more = "; its maps include rows of padding and stand below ours"
+    return style.captioned(
+        figure,
+        table,
+        numbers.cited(published, "figure5", table, more),
+        panels.explain_r(figure, "correlation over heads with ours, padded"),
+        layers.null_note(table, "panel"),
+        style.failures(table, "panel"),
+        with_intervals=layer_means,
+    )
 
 
 def draw_layer_means(axes: Axes, means: pd.DataFrame, with_nulls: pd.DataFrame) -> None:
@@ -134,8 +144,7 @@ def draw_layer_means(axes: Axes, means: pd.DataFrame, with_nulls: pd.DataFrame) 
     for (source, variant), (label, look) in CURVES.items():
         rows = means[(means["source"] == source) & (means["variant"] == variant)]
         if len(rows):
-            marker = "." if len(rows) < 8 else None
-            layers.curve(axes, rows, label, look, "depth", marker=marker)
+            layers.curve(axes, rows, label, CURVE | look, "depth")
     axes.set(ylim=(0, 1.05), yticks=[0, 0.5, 1])
     if is_relative:
         axes.set(xlim=(0, 1.06), xticks=[0, 0.5, 1], xticklabels=["0", ".5", "1"])

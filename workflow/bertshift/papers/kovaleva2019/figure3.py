@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from bertshift.errors import UserError
-from bertshift.figures import grids, numbers, style
+from bertshift.figures import grids, layers, numbers, style
 from bertshift.metrics.relation_heads import FIRST, SEPARATOR
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import labelling, statistics
@@ -19,7 +19,9 @@ KEYS = ["panel", "series", "stimuli", "variant", "layer", "head", "rank"]
 KEYS += ["example", "query", "key", "query_token", "key_token", "query_part", "key_part"]
 COLUMNS = [*KEYS, *numbers.VALUES]
 HEADLINE, OF_THE_FIGURE = "max_fe_to_lu", "code_zip"
-SCORES, MAPS, OURS = "YlOrRd", "Reds", "#0072B2"  # the maps' colours are the paper's own
+# The maps' colours are the paper's own.
+SCORES, MAPS, OURS = style.shades("YlOrRd"), style.shades("Reds"), "#0072B2"
+BEST_MARKERS, BEST_COLOUR = "^s", "#D55E00"
 BEST = "best_head"
 
 
@@ -116,8 +118,13 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     best = headline.query("rank > 0").nsmallest(5, "rank").itertuples()
     highest = ", ".join(f"L{row.layer}H{row.head} {row.value:.3f}" for row in best)
     paired = "; its notebook pairs pieces one by one, as the panel beside it does"
-    cited = numbers.cited(published, "figure3", table, paired)
-    return style.captioned(figure, table, f"Highest: {highest}.", cited)
+    return style.captioned(
+        figure,
+        table,
+        f"Highest: {highest}.",
+        numbers.cited(published, "figure3", table, paired),
+        panels.explain_r(figure, "correlation over heads"),
+    )
 
 
 def _write_title(ours: pd.DataFrame) -> str:
@@ -196,7 +203,8 @@ def embolden(labels: Iterable[Text], parts: Iterable[str]) -> None:
 
 
 def draw_against_null(axes: Axes, ours: pd.DataFrame) -> None:
-    """Draw a dot a head; filled where its score is above the 99th percentile of its null."""
+    """Draw a dot a head, the two best named by their markers; filled where its score is above the
+    99th percentile of its null."""
     ours = ours.query("head > 0")
     heads = ours.pivot(index=["layer", "head"], columns="variant", values="value")
     score, null = heads[HEADLINE], heads["null"]
@@ -213,18 +221,19 @@ def draw_against_null(axes: Axes, ours: pd.DataFrame) -> None:
             linewidth=0.7,
         )
     best = ours[ours["variant"] == HEADLINE].nsmallest(2, "rank")
-    heights = (2, -8)  # the two best may lie side by side
-    for layer, head, height in zip(best["layer"], best["head"], heights):
-        x, y = null[layer, head], score[layer, head]
-        in_left_half = x < end / 2
-        axes.annotate(
-            f"L{layer}H{head}",
-            (x, y),
-            xytext=(4 if in_left_half else -4, height),
-            textcoords="offset points",
-            ha="left" if in_left_half else "right",
-            fontsize=7,
+    for layer, head, marker in zip(best["layer"], best["head"], BEST_MARKERS):
+        axes.scatter(
+            null[layer, head],
+            score[layer, head],
+            s=20,
+            marker=marker,
+            facecolor=BEST_COLOUR if is_above[layer, head] else "white",
+            edgecolor=BEST_COLOUR,
+            linewidth=0.7,
+            zorder=3,
+            label=f"L{layer}H{head}",
         )
+    layers.legend_above(axes, 2)
     axes.set(
         xlim=(0, end),
         ylim=(0, end),
@@ -233,4 +242,4 @@ def draw_against_null(axes: Axes, ours: pd.DataFrame) -> None:
     )
     axes.set_box_aspect(1)
     title = f"{is_above.sum()} of {len(is_above)} heads above\n99% of their null"
-    axes.set_title(title, pad=3, fontsize=7.5)
+    axes.set_title(title, pad=17, fontsize=7.5)

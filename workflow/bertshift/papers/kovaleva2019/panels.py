@@ -18,6 +18,7 @@ from bertshift.rows import labelling, statistics
 ACROSS = 7  # models side by side, as many as the paper's tasks
 CELL = ["layer", "head"]
 NOT_COMPARABLE = "not comparable"
+WITH_R = ("r = ", "no r:")  # titles of panels with a correlation
 
 
 def published_panels(
@@ -60,6 +61,17 @@ def agreement(
     if r is None:
         return NOT_COMPARABLE
     return style.agreement(r, ending)
+
+
+def explain_r(figure: Figure, meaning: str) -> str:
+    """Write what the r in the titles of a figure's panels is, and where panels have none."""
+    titles = [axes.get_title() for axes in figure.axes]
+    sentences = []
+    if any(mark in title for title in titles for mark in WITH_R):
+        sentences.append(f"Of panels, r: {meaning}.")
+    if any(NOT_COMPARABLE in title for title in titles):
+        sentences.append("Not comparable: a model with other numbers of layers or heads.")
+    return " ".join(sentences)
 
 
 def rows_with_source(
@@ -145,6 +157,7 @@ def heat_maps(
     below = below or {}
     cells = dict(list(table.groupby(["panel", *by])))
     no_cells = table[:0]
+    cmap = style.shades(cmap)
     models = list(table["panel"].unique())
     heights = dict.fromkeys(rows, 0.28 + 0.7 * aspect)
     figure, grid = columns(models, heights | below)
