@@ -23,6 +23,7 @@ LINEAR = (Normalize, BoundaryNorm)
 # The dashes or the marker of what legends name.
 LOOKS = {NULL_WORDS[NOISE]: "-.", "majority class": ":", "published": "*", "paper": "*"}
 COLOURS_IN_WORDS = re.compile(r"blue|orange|green|dark|light|shading|colour", re.IGNORECASE)
+WITHOUT_WIDTH = re.compile(r"\[([+−]?[\d.]+), \1\]")
 RANGE_IN_WORDS = re.compile(r"\[[+−]?[\d.]+, [+−]?[\d.]+\]")
 
 
@@ -232,6 +233,7 @@ def assert_caption_is_of_the_picture(figure, table, caption):
     and a colour bar says that its scale is not linear."""
     assert ("interval: 95%" in caption) == draws_intervals(figure, table)
     texts = [text.get_text() for text in figure.findobj(Text)]
+    assert not [text for text in texts if WITHOUT_WIDTH.search(text)]
     assert (" r: " in caption) == any("r = " in text or "no r:" in text for text in texts)
     if not (table["source"] == "published").any():
         assert not re.search(r"(paper|report)'s (panel|strip|difference|summar)|Stars?:", caption)

@@ -37,6 +37,21 @@ def test_the_papers_summaries_follow_from_its_differences_but_for_three(
     assert len(printed) == len(ours) - len(wrong)
 
 
+@pytest.mark.parametrize(("layers", "quartiles"), [(3, False), (4, True)])
+def test_fewer_than_four_numbers_have_no_quartiles(published, layers, quartiles):
+    table = made_reinit.heads("cola")
+    first = sorted(table["layer"].unique())[:layers]
+    tables = {"results/reinit_heads/cola@cased.tsv": table[table["layer"].isin(first)]}
+    figure, table, _ = reinitialised_heads.draw_summaries(
+        tables, published["college2020"], "figure9", "figure5", "head"
+    )
+    ours = table[table["source"] == "ours"]
+    assert ({"p25", "p50", "p75"} <= set(ours["series"])) == quartiles
+    assert {"min", "max"} <= set(ours["series"])
+    drawn = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert ("p25" in drawn) == quartiles
+
+
 def test_intervals_over_seeds_have_the_noise_of_the_baselines(published, decide):
     """Three seeds that agree, beside the same five baselines."""
     table = made_reinit.heads("cola", seeds=3, inits=1)

@@ -232,7 +232,7 @@ def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:
 def spread(row, number: Callable[[float], str]) -> str:
     """Write the text below a mean: the interval where replicates are enough for one, or else the
     value of each of several; empty for a single one, and for an interval without a width."""
-    if row.low == row.high:
+    if row.high - row.low < statistics.EQUAL:
         return ""
     if np.isfinite(row.low) and row.replicates >= statistics.BANDED:
         return f"[{number(row.low)}, {number(row.high)}]"

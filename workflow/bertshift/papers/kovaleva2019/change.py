@@ -14,7 +14,7 @@ from matplotlib.colors import Normalize
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import labelling, statistics
-from bertshift.rows.nulls import model_of, null_of
+from bertshift.rows.nulls import NOISE, model_of, null_of
 
 CMAP = "Blues_r"  # the paper's own
 CURVES = {
@@ -175,5 +175,20 @@ def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> 
 def _draw_by_layer(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
     table = numbers.join(numbers.ours(rows, "model", "series"))
     figure = layers.small_multiples(table, "series", series, variants)
-    noise = layers.null_note(table, "panel")
-    return style.captioned(figure, table, noise, style.failures(table, "panel"))
+    return style.captioned(
+        figure,
+        table,
+        layers.null_note(table, "panel"),
+        _describe_noise(table, series),
+        style.failures(table, "panel"),
+    )
+
+
+def _describe_noise(table: pd.DataFrame, series: Mapping) -> str:
+    """Write how high the lines of noise reach, which may lie on the axis; empty without noise."""
+    noise = table[table["panel"].map(null_of) == NOISE]
+    if noise.empty:
+        return ""
+    most = noise.groupby("series", sort=False)["value"].max()
+    reached = " and ".join(f"{value:.2g} ({series[name]})" for name, value in most.items())
+    return f"Each part's noise has its colour, and reaches {reached} at most."
