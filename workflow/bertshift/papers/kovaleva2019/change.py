@@ -190,5 +190,5 @@ def _describe_noise(table: pd.DataFrame, series: Mapping) -> str:
     if noise.empty:
         return ""
     most = noise.groupby("series", sort=False)["value"].max()
-    reached = " and ".join(f"{value:.2g} ({series[name]})" for name, value in most.items())
+    reached = " and ".join(f"a {series[name]} of {value:.2g}" for name, value in most.items())
     return f"Each part's noise has its colour, and reaches {reached} at most."
