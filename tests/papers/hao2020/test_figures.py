@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from made_papers import real
 
+from bertshift.figures.intervals import INTERVAL
+
 
 @pytest.fixture
 def drawn(draw):
@@ -59,7 +61,8 @@ def test_unmatched_numbers_of_tokens_are_told(drawn):
 def test_more_lines_than_bands_can_be_told_apart_have_intervals_of_the_last_layer(draw):
     figure, table, caption = draw("hao2020/figure6", real("hao2020/figure6"))
     [axes] = figure.axes
-    bars = [path.vertices for each in axes.collections for path in each.get_paths()]
+    lines = [each for each in axes.collections if each.get_gid() == INTERVAL]
+    bars = [path.vertices for each in lines for path in each.get_paths()]
     last = table[table["layer"] == table["layer"].max()]
     assert len(bars) == len(last) == 7 and "Bars: " in caption
     assert np.sort([bar[:, 1] for bar in bars], axis=None).tolist() == pytest.approx(
