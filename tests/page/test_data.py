@@ -32,12 +32,15 @@ def test_claims_that_are_not_testable_come_last(page_data):
     assert untested == sorted(untested) and any(untested)
 
 
-def test_each_paper_counts_its_own_claims_that_hold_after_the_correction(made_page, page_data):
+@pytest.mark.parametrize("verdict", ["holds", "fails"])
+def test_each_paper_counts_its_own_claims_that_are_sure_after_the_correction(
+    made_page, page_data, verdict
+):
     claims = made_page.claims.drop_duplicates(["paper", "id"])
-    counted = claims.query("claim_verdict == 'holds' and adjusted_probability > 0.975")["paper"]
-    assert len({*counted}) > 1
+    is_sure = (claims["claim_verdict"] == verdict) & (claims[f"adjusted_p_{verdict}"] < 0.025)
+    assert is_sure.any()
     for paper in page_data["papers"]:
-        assert paper["corrected"] == (counted == paper["name"]).sum()
+        assert paper["corrected"][verdict] == claims[is_sure]["paper"].eq(paper["name"]).sum()
 
 
 def test_ends_of_criteria_are_those_of_their_words(page_data):

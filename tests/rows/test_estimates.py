@@ -71,10 +71,8 @@ def test_a_pair_of_runs_alone_is_sure_of_nothing():
 def test_probabilities_are_those_of_the_interval():
     _, values, left_out = make_numbers(3, sd_of_blocks=3)
     for mean in (estimate([1.0, 2.0, 4.0]), estimate(values, left_out=left_out)):
-        ends = (mean.low, mean.high), (-np.inf, mean.low)
-        assert [mean.probability(*bounds) for bounds in ends] == pytest.approx([0.95, 0.025])
-    equal = estimate([1.0, 1.0])
-    assert (equal.probability(0, 2), equal.probability(2, 3)) == (1, 0)
+        below = [mean.below(end) for end in (mean.low, mean.mean, mean.high)]
+        assert below == pytest.approx([0.025, 0.5, 0.975])
 
 
 def test_a_number_over_all_replicates_has_the_jackknifes_error():

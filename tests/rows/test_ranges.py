@@ -83,8 +83,8 @@ def test_an_interval_and_its_probabilities_lie_inside_the_range():
     two = estimate([0.95, 0.99], bounds=SHARE)
     distribution = stats.t(1, logit(0.97), 0.02 / (0.97 * 0.03))  # of the logit
     assert (two.low, two.high) == pytest.approx(tuple(expit(distribution.interval(0.95))))
-    probabilities = two.probability(0.0, 1.0), two.probability(0.9, np.inf)
-    assert probabilities == pytest.approx((1, distribution.sf(logit(0.9))))
+    probabilities = [two.below(end) for end in (0.0, 0.9, 1.0)]
+    assert probabilities == pytest.approx([0, distribution.cdf(logit(0.9)), 1])
     cells = np.array([[0.95, 0.2], [0.99, 0.4]])
     mixed = estimate(cells, bounds=(np.array([0.0, -np.inf]), np.array([1.0, np.inf])))
     assert mixed.high == pytest.approx([two.high, estimate(cells[:, 1]).high])

@@ -7,7 +7,7 @@ def table():
     """A made-up metric table: `curves` is {(stimuli, variant): values per layer}, equal in every
     replicate but for `spread` added per pretraining run."""
 
-    def make(model, curves, inits=5, spread=0.001, first=1):
+    def make(model, curves, inits=6, spread=0.001, first=1):
         return pd.DataFrame(
             {"metric": "made", "model": model, "stimuli": stimuli, "variant": variant, "init": init, "seed": 1,
              "ref_seed": 0, "head": 0, "layer": layer, "value": value + spread * init, "scale": "made",

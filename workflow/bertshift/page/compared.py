@@ -12,6 +12,8 @@ from bertshift.page.charts import NAMES_MODELS, OVER, chart
 from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES
 from bertshift.rows import labelling
+from bertshift.verdicts.deciding import P_VALUES
+from bertshift.verdicts.multiplicity import ADJUSTED
 
 
 def together(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -153,8 +155,8 @@ def _describe_claim(claim: Mapping) -> dict:
         "claim_null",
         "reason",
         "scale",
-        "probability",
-        "adjusted_probability",
+        *P_VALUES,
+        *ADJUSTED,
     )
     first_side = next(filter(None, sides))
     shared = {key: value for key, value in first_side.items() if key not in archive_keys}

@@ -20,8 +20,8 @@ from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows import labelling
 from bertshift.rows.nulls import is_null
 from bertshift.rows.provenance import ORIGIN
-from bertshift.verdicts.deciding import FAILS, HOLDS, STATED, UNDECIDED, UNTESTED
-from bertshift.verdicts.multiplicity import corrected
+from bertshift.verdicts.deciding import FAILS, HOLDS, P_VALUES, STATED, UNDECIDED, UNTESTED
+from bertshift.verdicts.multiplicity import ADJUSTED, corrected
 
 VERDICTS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNTESTED: "untested"}
 THUMBNAIL = 420  # pixels wide, for a screen of two pixels a point
@@ -138,7 +138,7 @@ def claim(row: Mapping) -> dict:
     """Describe a row of `Claims.decide`, with the bounds of its criterion and the published value
     as numbers where they are numbers."""
     word_keys = (*STATED, "null", "claim_null", "reason", "scale")
-    number_keys = ("ours", "low", "high", "probability", "adjusted_probability")
+    number_keys = ("ours", "low", "high", *P_VALUES, *ADJUSTED)
     ends = row["criterion_low"], row["criterion_high"]
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in word_keys}
     return {
@@ -226,7 +226,10 @@ def page(
         "papers": [
             {
                 **describe_paper(paper, published),
-                "corrected": corrected(claims[claims["paper"] == paper]),
+                "corrected": {
+                    VERDICTS[verdict]: count
+                    for verdict, count in corrected(claims[claims["paper"] == paper]).items()
+                },
             }
             for paper in papers
         ],

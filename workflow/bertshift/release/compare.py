@@ -21,7 +21,7 @@ from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 # Columns of claims: those that identify a claim, those of the paper, and those of a run.
 KEYS = ["paper", "figure", "claim"]
 PUBLISHED = ["statement", "measure", "published_value"]
-MEASURED = ["ours", "low", "high", "replicates", "verdict", "reason", "checkpoint"]
+MEASURED = ["ours", "low", "high", "replicates", "verdict", "null", "reason", "checkpoint"]
 AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE = (
     "agree",
     "opposite",
@@ -91,8 +91,8 @@ def sentences(rows: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
         return
     for verdicts in (OPPOSITE, UNDECIDED):
         for row in rows[rows["verdicts"] == verdicts].to_dict("records"):
-            first = f"{names[0]} {_write_number(row, 'first')}, {row['verdict_first']}"
-            second = f"{names[1]} {_write_number(row, 'second')}, {row['verdict_second']}"
+            first = f"{names[0]} {_write_number(row, 'first')}, {_write_verdict(row, 'first')}"
+            second = f"{names[1]} {_write_number(row, 'second')}, {_write_verdict(row, 'second')}"
             yield (
                 f"{row['paper']}/{row['figure']} {row['claim']}, {row['measure']}: {first};"
                 f" {second} ({verdicts})."
@@ -113,6 +113,12 @@ def _write_number(row: Mapping, archive: str) -> str:
         return "no number"
     interval = "" if pd.isna(low) else f" [{low:.3g}, {high:.3g}]"
     return f"{value:.3g}{interval}"
+
+
+def _write_verdict(row: Mapping, archive: str) -> str:
+    """Write a verdict, and of one that holds what it holds beside."""
+    verdict, null = row[f"verdict_{archive}"], row[f"null_{archive}"]
+    return verdict if pd.isna(null) or not null else f"{verdict}, {null}"
 
 
 def write_page(runs: Sequence[Run], out: Path, papers: Papers, has_files: bool) -> list[str]:

@@ -68,15 +68,6 @@ class Estimate:
         errors = self._errors((1 - LEVEL) / 2)
         return ranges.reached(self.mean, self.error, errors, self.bounds)
 
-    def probability(self, low: float, high: float) -> float:
-        """Calculate the probability that the true value lies between `low` and `high`; NaN without
-        an interval. It is for a single number."""
-        if np.isnan(self.error):
-            return np.nan
-        if self.error == 0:
-            return float(low <= self.mean <= high)
-        return self._below(high) - self._below(low)
-
     def _errors(self, tail: float) -> float | np.ndarray:
         """Find how many standard errors from the mean a share `tail` of the distribution
         begins."""
@@ -85,8 +76,11 @@ class Estimate:
             for weight, freedom in self.variance_components
         )
 
-    def _below(self, value: float) -> float:
-        """Calculate the probability that the true value lies below `value`."""
+    def below(self, value: float) -> float:
+        """Calculate the probability that the true value lies below `value`, for a single number
+        whose error is not 0; NaN without an interval."""
+        if np.isnan(self.error):
+            return np.nan
         errors = float(ranges.distance(self.mean, self.error, value, self.bounds))
         tails = [
             distributions.t.sf(abs(errors), freedom) for _, freedom in self.variance_components

@@ -7,15 +7,20 @@ the papers average their curves, and has an interval (`rows.estimates`): the sta
 fails, where the whole interval says so. Else it is undecided, and the reason says which side it
 leans to. Ranges that a paper does not give are ours, set before any result was seen.
 
-A number on a grid, such as the layer of a peak, can be the same in all R runs. Its interval then
-has no width, which is no certainty: where the truth lies at the bound, R runs agree on one side of
-it by chance with probability 2^-R (the sign test). So fewer than AGREEING runs decide nothing.
+Some numbers are of another kind, and have other tests (`testing`):
+
+    on a grid      such as the layer of a peak, a rank or a count: the sign test over runs
+    a correlation  over layers: a permutation test of the layers beside the interval
+    candidates     the claim is about all of several numbers, or about some. "All" needs the test of
+                   each. "Some" needs that of the one that was picked on other data (`samples`).
+
+    the largest is below a bound     ALL   holds: each is below        fails: the picked one is above
+    the largest is above a bound     SOME  holds: the picked one is    fails: each is below
 """
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -24,12 +29,24 @@ import pandas as pd
 
 from bertshift.models.source import BERT, NAMES
 from bertshift.rows import nulls, ranges, statistics
-from bertshift.rows.estimates import INPUTS, Estimate, Shared, estimate, estimate_of_all
+from bertshift.rows.estimates import INPUTS, Estimate
 from bertshift.rows.provenance import distinct
-from bertshift.verdicts.evidence import Evidence, NotTestableError, Results, labelled
+from bertshift.verdicts.evidence import Evidence, NotTestableError, Profiles, Results, labelled
+from bertshift.verdicts.samples import Baselines, Pick, Replicates, Whole
+from bertshift.verdicts.testing import (
+    ERROR,
+    UNKNOWN,
+    PValues,
+    count_independent,
+    has_width,
+    of_all,
+    p_of_interval,
+    p_of_permutations,
+    p_of_signs,
+)
 
-AGREEING = 5  # runs of one number that decide: 2^-5 is the first power below .05
 HOLDS, FAILS, UNDECIDED, UNTESTED = "holds", "fails", "undecided", "not testable at this scale"
+ALL, SOME = "all", "some"
 # The paper's side of a claim, and the words for what is measured.
 STATED = [
     "paper",
@@ -43,6 +60,9 @@ STATED = [
     "published_value",
     "measure",
 ]
+P_VALUES = ["p_holds", "p_fails"]
+# The p-value of "no more than for this null", of claims that hold.
+P_MORE = {null: f"p_more_than_{null}" for null in nulls.NULLS}
 COLUMNS = [
     *STATED,
     "criterion_low",
@@ -53,44 +73,45 @@ COLUMNS = [
     "replicates",
     "verdict",
     "null",
-    "probability",
+    *P_VALUES,
+    *P_MORE.values(),
     "reason",
     "scale",
     "checkpoint",
 ]
-# The meaning of `holds` beside models made by noise.
-TOO, BEYOND = "for noise of this size too", "beyond matched noise"
-
-
-def has_width(ours: Estimate) -> bool:
-    """Test whether an interval is wider than the digits of a table."""
-    return bool(ours.error > statistics.EQUAL)
-
-
-# Of a number that is one of a claim's `shares_of`.
-PLAIN = {"bounds": ranges.ANY, "inputs": True, "shares_of": {}}
+NULL_WORDS = {nulls.NOISE: "noise of this size", nulls.SHUFFLED: "shuffled labels"}
+MORE, LESS = "more", "less"
+HALVED = 4  # blocks, of which each half has two
 
 
 @dataclass(frozen=True)
 class Claim:
     """A claim, decided by `value(evidence)` of one replicate, a number that cannot leave `bounds`.
-    It holds where low <= value <= high (strictly if `strict`)."""
+    It holds where low <= value <= high (strictly if `strict`).
+
+    With `each`, the value has a number for each candidate. The claim is about ALL of them, about
+    SOME, or about those that a function of the numbers picks. `picked_by(evidence)` are the numbers
+    to pick by, if they are others.
+    """
 
     id: str
     item: str
-    value: Callable[[Evidence], float]
+    value: Callable[[Evidence], float | Profiles | Mapping]
     measure: str
     low: float = -np.inf
     high: float = np.inf
     bounds: ranges.Range = ranges.ANY
     strict: bool = True
+    grid: bool = False  # a whole number of a run, or a multiple of one
+    each: str | Pick = ""
+    picked_by: Callable[[Evidence], Mapping] | None = None
+    # differences that the number is a share of, by their names
+    gained: Callable[[Evidence], Mapping[str, float]] | None = None
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
     # a number over all replicates that is the same whatever these are, as of one classifier
     shared: bool = False
     # not so of a value that jumps, or is compared with one that is not known without each block
     inputs: bool = True
-    # what the value has shares of, by name: of a number whose interval has 0 nothing is a share
-    shares_of: Mapping[str, Callable[[Evidence], float]] = field(default_factory=dict)
     case: str = ""
     # the same number, calculated from the paper's own figure
     published: Callable[[Mapping], str] | None = None
@@ -103,23 +124,22 @@ class Claim:
         # A value that equals a bound may miss it by rounding alone.
         return bool(self.low - statistics.EQUAL <= value <= self.high + statistics.EQUAL)
 
-    def decided(self, ours: Estimate, runs: int) -> str:
-        """Decide by the whole interval; where it has no width, by the mean of at least AGREEING
-        `runs`."""
-        if not has_width(ours):
-            if runs < AGREEING:
-                return UNDECIDED
-            return HOLDS if self.holds(ours.mean) else FAILS
-        if self.holds(ours.low) and self.holds(ours.high):
-            return HOLDS
-        return FAILS if ours.high < self.low or ours.low > self.high else UNDECIDED
+    def pick(self, numbers: np.ndarray) -> np.ndarray:
+        """Weigh the candidates' numbers: by 1 the one that decides, the farthest within the range
+        for SOME, the farthest outside for ALL."""
+        if callable(self.each):
+            return self.each(numbers)
+        is_largest = np.isfinite(self.low) == (self.each == SOME)
+        position = np.argmax(numbers) if is_largest else np.argmin(numbers)
+        return np.eye(len(numbers))[position]
 
-    def probability(self, ours: Estimate, runs: int) -> float:
-        """Calculate the probability that the claim holds; NaN without an interval."""
-        if np.isnan(ours.error) or has_width(ours):
-            return ours.probability(self.low, self.high)
-        by_chance = 0.5 ** max(runs, 1)
-        return 1 - by_chance if self.holds(ours.mean) else by_chance
+    @property
+    def direction(self) -> str:
+        """The word for what is farther within the range; empty where it has two ends, or the
+        number is over all replicates."""
+        if self.across or np.isfinite(self.low) == np.isfinite(self.high):
+            return ""
+        return MORE if np.isfinite(self.low) else LESS
 
     @property
     def name(self) -> str:
@@ -174,6 +194,8 @@ class Claims:
         printed=None,
         form="{:.2f} (digitised)",
         published=None,
+        gained=None,
+        picked_by=None,
         **criterion,
     ) -> None:
         """Register that claim `id` on figure `item` is decided by `number`, called `measure`, once
@@ -184,31 +206,38 @@ class Claims:
         take the paper's file in place of the evidence. The paper's number is that of the same
         function on what `printed` reads, in this `form`, or the text that `published` gives.
         Without either it is what the file says under the claim's `published`, for all cases or by
-        case.
+        case. `gained` and `picked_by` take what `number` takes.
         """
 
-        def our_number(evidence, words):
-            data = of(evidence, *words) if of else evidence
-            return number(data, *words)
+        def of_ours(function, words):
+            def read(evidence):
+                data = of(evidence, *words) if of else evidence
+                return function(data, *words)
 
-        def papers_number(facts, words):
+            return function and read
+
+        def papers_number(facts, words, claim):
             if published:
                 return published(facts, *words)
-            return form.format(number(printed(facts, *words), *words))
+            value = number(printed(facts, *words), *words)
+            return form.format(_single(claim, value))
 
         for entry in cases:
             if not isinstance(entry, Case):
                 entry = case(entry)
-            text = partial(papers_number, words=entry.words) if printed or published else None
             claim = Claim(
                 id,
                 item,
-                partial(our_number, words=entry.words),
+                of_ours(number, entry.words),
                 measure,
+                gained=of_ours(gained, entry.words),
+                picked_by=of_ours(picked_by, entry.words),
                 case=entry.name,
-                published=text,
                 **(criterion | entry.criterion),
             )
+            if printed or published:
+                text = partial(papers_number, words=entry.words, claim=claim)
+                claim = replace(claim, published=text)
             self.all.append(claim)
 
     def decide(
@@ -221,60 +250,47 @@ class Claims:
         that the claim's entry there names: where our models are of another, the reason says so.
         """
         results = Results(labelled(nulls.without_nulls(tables)))
-        noise = {}
+        null_results = {}
         for null in nulls.NULLS:
-            if noise_tables := nulls.standing_in(tables, null):
-                noise[null] = Results(labelled(noise_tables))
+            if null_tables := nulls.standing_in(tables, null):
+                null_results[null] = Results(labelled(null_tables))
         order = list(published["claims"])
         claims = [claim for claim in self.all if claim.item == item]
         claims.sort(key=lambda claim: order.index(claim.id))
-        rows = []
-        for claim in claims:
-            row = _decide(claim, results, published) | {"null": ""}
-            if row["verdict"] == HOLDS:
-                numbers = _numbers_of_noise(claim, noise)
-                row["null"] = _compare_with_noise(claim, results, noise, numbers)
-                row["reason"] += _describe_noise(numbers)
-            rows.append(row)
+        rows = [_decide(claim, results, null_results, published) for claim in claims]
         origin = {column: distinct(results.table[column]) for column in ("scale", "checkpoint")}
         return pd.DataFrame(rows, columns=COLUMNS).assign(paper=self.paper, **origin)
 
 
 class Number(NamedTuple):
-    """A claim's number, and the names of the models that it was read from."""
+    """A claim's number, [] or [candidates], the names of the models that it was read from, and the
+    profiles that it is a correlation of, if it is one."""
 
-    value: float
+    value: np.ndarray
     models: set[str]
-
-
-class Replicate(NamedTuple):
-    """A claim's number on one replicate, and the same without each block of inputs."""
-
-    value: float
-    left_out: list[float]
-
-    def __sub__(self, other: "Replicate") -> "Replicate":
-        pairs = zip(self.left_out, other.left_out)  # as many blocks as both have
-        return Replicate(self.value - other.value, [value - null for value, null in pairs])
+    profiles: Profiles | None = None
 
 
 class Measured(NamedTuple):
-    """A claim's number on every replicate, their mean with its interval (None where a number is
-    NaN), and the numbers of independent runs and of replicates that it was read from."""
+    """A claim's number on every replicate, or once over all of them: of several candidates, of the
+    one that was picked. `mean` is None where a number is NaN, and without its interval."""
 
-    values: list[float]
-    estimate: Estimate | None
-    runs: int
+    sample: Replicates | Whole
+    mean: Estimate | None
+    p: PValues
     replicates: int
+    sentences: list[str]
 
 
-def _decide(claim: Claim, results: Results, published: Mapping) -> dict:
+def _decide(
+    claim: Claim, results: Results, null_results: Mapping[str, Results], published: Mapping
+) -> dict:
     facts = published["claims"][claim.id]
     row = {
         "figure": claim.item,
         "claim": claim.name,
         "id": claim.id,
-        "over": facts.get("over", "all"),
+        "over": facts.get("over", ALL),
         "statement": facts["statement"],
         "place": facts["place"],
         "strength": facts["strength"],
@@ -282,22 +298,20 @@ def _decide(claim: Claim, results: Results, published: Mapping) -> dict:
         "measure": claim.criterion,
         "criterion_low": claim.low if np.isfinite(claim.low) else np.nan,
         "criterion_high": claim.high if np.isfinite(claim.high) else np.nan,
-        "ours": np.nan,
-        "low": np.nan,
-        "high": np.nan,
-        "probability": np.nan,
+        **dict.fromkeys(["ours", "low", "high", *P_VALUES, *P_MORE.values()], np.nan),
         "replicates": 0,
+        "null": "",
     }
     try:
         measured = _measure(claim, results)
     except NotTestableError as error:
         return row | {"verdict": UNTESTED, "reason": f"{error}."}
-    values, ours, runs, replicates = measured
-    row |= {"ours": float(np.mean(values)), "replicates": replicates}
-    if ours is not None:
-        row |= {"low": float(ours.low), "high": float(ours.high)}
-        row["probability"] = claim.probability(ours, runs)
-    verdict, reason = _verdict(claim, measured)
+    row |= {"ours": float(measured.sample.values.mean()), "replicates": measured.replicates}
+    if measured.mean is not None and not claim.grid:
+        row |= {"low": float(measured.mean.low), "high": float(measured.mean.high)}
+    row["verdict"], reason = _verdict(claim, measured)
+    if row["verdict"] != UNTESTED:
+        row |= dict(zip(P_VALUES, measured.p, strict=True))
     evidence = _collect_evidence(claim, results)
     sentences = [
         *_describe_families(evidence, facts.get("families", [BERT])),
@@ -305,93 +319,94 @@ def _decide(claim: Claim, results: Results, published: Mapping) -> dict:
         *evidence.layers_here(),
         *_describe_failures(evidence),
     ]
-    return row | {"verdict": verdict, "reason": " ".join(sentences)}
+    if row["verdict"] == HOLDS:
+        compared = _compare_with_nulls(claim, results, null_results)
+        row |= {P_MORE[null]: p for null, (p, _) in compared.items()}
+        row["null"] = describe_nulls({null: p for null, (p, _) in compared.items()}, claim.direction)
+        sentences += _describe_numbers({null: number for null, (_, number) in compared.items()})
+    return row | {"reason": " ".join(sentences)}
 
 
 def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
-    values, ours, runs, _ = measured
+    values = measured.sample.values
     holding = [claim.holds(value) for value in values]
     if claim.across:
         sentences = ["One number, over all replicates."]
-    elif len(values) < 2:
+    elif measured.replicates < 2:
         return UNTESTED, "one replicate only; at least two are needed."
     else:
         sentences = [f"In {sum(holding)} of {len(values)} replicates by itself."]
-    if ours is None:  # some value is NaN
-        verdict = FAILS if runs >= AGREEING and not any(holding) else UNDECIDED
-        return verdict, f"Some replicate has no such layer. {sentences[0]}"
-    # Over all of fewer than three runs, and not known without each block of inputs.
-    if np.isnan(ours.error):
-        return UNDECIDED, f"{sentences[0]} It has no interval."
-    if claim.across and ours.interval == INPUTS:
+    sentences += measured.sentences
+    p = measured.p
+    if np.isnan(values).any():
+        sentences.insert(0, "Some replicate has no such layer.")
+    if claim.across and measured.mean is not None and measured.mean.interval == INPUTS:
         sentences.append(
             "Its interval is over inputs alone: fewer than three replicates do not say how much"
             " it varies."
         )
     # Pairs of runs are more than their runs.
-    if runs == len(values) and statistics.is_far_off(values):
-        sentences.append("One replicate lies far from the others.")
-    if runs > 1 and not has_width(ours):
-        sentences.append(f"{runs} runs have the same number; {AGREEING} or more decide.")
-    verdict = claim.decided(ours, runs)
-    if verdict == UNDECIDED:
-        sentences.insert(0, _describe_leaning(claim.probability(ours, runs)))
-    return verdict, " ".join(sentences)
+    if not claim.across and count_independent(measured.sample.names) == len(values):
+        if statistics.is_far_off(values):
+            sentences.append("One replicate lies far from the others.")
+    if np.isnan(p).any():
+        return UNDECIDED, f"{' '.join(sentences)} It has no interval."
+    if p.holds < ERROR:
+        return HOLDS, " ".join(sentences)
+    if p.fails < ERROR:
+        return FAILS, " ".join(sentences)
+    return UNDECIDED, " ".join([_describe_leaning(p), *sentences])
 
 
-def _describe_leaning(probability: float) -> str:
-    """Say to which verdict an undecided claim leans that holds with this probability."""
-    side = HOLDS if probability > 0.5 else FAILS
-    share = max(probability, 1 - probability)
-    if round(share, 2) > 0.5:
-        return f"Leans to {side}, with probability {share:.2f}."
-    return "Leans to neither side."
+def _describe_leaning(p: PValues) -> str:
+    """Say to which verdict an undecided claim leans."""
+    side = HOLDS if p.holds < p.fails else FAILS
+    least = min(p)
+    if np.isclose(*p) or round(least, 2) >= 0.5:
+        return "Leans to neither side."
+    return f"Leans to {side}, with p = {least:{'.2f' if least >= 0.1 else '.2g'}}."
 
 
-def _compare_with_noise(
-    claim: Claim, results: Results, noise: Mapping[str, Results], numbers: Mapping[str, float]
-) -> str:
-    """Say of a claim that holds whether its number lies beyond that of noise which changes the
-    last layer as much, or else whether it holds for noise of the size of the change too."""
-    return TOO if nulls.NOISE in numbers and claim.holds(numbers[nulls.NOISE]) else ""
+def describe_nulls(p_values: Mapping[str, float], direction: str) -> str:
+    """Say for each null whether the number was shown to be more, or less, than for it."""
+    parts = []
+    for null, p in p_values.items():
+        shown = "" if p < ERROR else "not shown to be "
+        parts.append(f"{shown}{direction} than for {NULL_WORDS[null]}")
+    return "; ".join(parts)
 
 
-def _numbers_of_noise(claim: Claim, noise: Mapping[str, Results]) -> dict[str, float]:
-    """Compute the claim's number for each kind of noise that has one."""
-    numbers = {}
-    for null, results in noise.items():
-        with suppress(NotTestableError):
-            number = _compute(claim, results).value
-            if np.isfinite(number):
-                numbers[null] = number
-    return numbers
-
-
-def _describe_noise(numbers: Mapping[str, float]) -> str:
-    """Write a sentence on the claim's numbers for noise."""
-    words = {nulls.NOISE: "noise of this size", nulls.SHUFFLED: "shuffled labels"}
-    parts = [f"{words[null]} has {number:.3g}" for null, number in numbers.items()]
-    return f" Beside it, {' and '.join(parts)}." if parts else ""
-
-
-def _is_beyond(claim: Claim, results: Results, matched: Results) -> bool:
-    """Test whether the claim's number is farther within its range than that of matched noise: by
-    the whole interval of their difference over replicates. Only a range with one end says which
+def _compare_with_nulls(
+    claim: Claim, results: Results, null_results: Mapping[str, Results]
+) -> dict[str, tuple[float, float]]:
+    """Compare a claim that holds with each null that has its number: the p-value of "no farther
+    within the range than the null's", and the null's number. Only a range with one end says which
     way is farther."""
-    if claim.across or np.isfinite(claim.low) == np.isfinite(claim.high):
-        return False
-    ours, theirs = _replicates(claim, results), _replicates(claim, matched)
-    shared = [name for name in ours if name in theirs]
-    if len(shared) < 2:
-        return False
-    differences = [ours[name] - theirs[name] for name in shared]
-    values = [difference.value for difference in differences]
-    if not np.isfinite(values).all():  # noise has no such layer
-        return False
-    mean = estimate(values, shared, _blocks_of(differences))
-    if not has_width(mean):
-        return False
-    return bool(mean.low > 0 if np.isfinite(claim.low) else mean.high < 0)
+    compared = {}
+    for null, null_result in null_results.items() if claim.direction else ():
+        with suppress(NotTestableError):
+            ours, theirs = (_number_sample(claim, each) for each in (results, null_result))
+            differences = ours.minus(theirs)
+            if len(differences.names) > 1 and np.isfinite(differences.values).all():
+                number = float(theirs.values.mean())
+                compared[null] = _p_of_more(claim, differences), number
+    return compared
+
+
+def _p_of_more(claim: Claim, differences: Replicates) -> float:
+    """Calculate the p-value of "these differences are not on the side of the range"."""
+    more = replace(claim, strict=True, bounds=ranges.ANY)
+    more = replace(more, low=0.0) if claim.direction == MORE else replace(more, high=0.0)
+    _, p = _test(more, differences)
+    return p.holds
+
+
+def _describe_numbers(numbers: Mapping[str, float]) -> list[str]:
+    """Write a sentence on the claim's numbers for each null."""
+    parts = [f"{NULL_WORDS[null]} has {number:.3g}" for null, number in numbers.items()]
+    if len(parts) > 1:
+        parts[1:] = [part.replace(" has", "", 1) for part in parts[1:]]
+    return [f"Beside it, {' and '.join(parts)}."] if parts else []
 
 
 def _describe_families(evidence: Evidence, families: Sequence[str]) -> list[str]:
@@ -418,57 +433,204 @@ def _published_value(claim: Claim, facts: Mapping, published: Mapping) -> str:
 
 
 def _measure(claim: Claim, results: Results) -> Measured:
-    """Measure the claim's number on every replicate that has all it needs. NotTestableError if no
-    replicate has what it needs, or what the number has shares of may be 0."""
-    for name, whole in claim.shares_of.items():
-        _check_above_zero(replace(claim, value=whole, **PLAIN), name, results)
+    """Measure the claim's number on every replicate that has all it needs, and test it.
+    NotTestableError if no replicate has what it needs."""
     if claim.across:
         return _measure_over_all(claim, results)
-    replicates = _replicates(claim, results)
-    names = list(replicates)
-    runs = len(set(re.findall(r"\d+", " ".join(names))))
-    values = [replicate.value for replicate in replicates.values()]
-    if np.isnan(values).any():
-        return Measured(values, None, runs, len(values))
-    blocks = _blocks_of(replicates.values())
-    shared = _noise_of_baselines(claim, results, replicates)
-    mean = estimate(values, names, blocks, claim.bounds, shared=shared)
-    return Measured(values, mean, runs, len(values))
+    sample, numbers = _sample(claim, results)
+    replicates = len(sample.names)
+    if claim.gained and replicates > 1:
+        _check_gained(claim, results)
+    profiles = [number.profiles for number in numbers if number.profiles]
+    if claim.each:
+        return _measure_candidates(claim, sample, _picking(claim, results), replicates)
+    mean, p = _test(claim, sample)
+    sentences = _describe_signs(claim, sample, mean)
+    if profiles:
+        p, sentence = _with_permutations(claim, p, profiles)
+        sentences.append(sentence)
+    return Measured(sample, mean, p, replicates, sentences)
 
 
-def _check_above_zero(claim: Claim, name: str, results: Results) -> None:
-    """Raise NotTestableError, which calls the claim's number `name`, where its interval has 0."""
-    mean = _measure(claim, results).estimate
-    if mean is None or not mean.low > 0:
-        raise NotTestableError(f"{name} has an interval with 0, and nothing is a share of that")
+def _picking(claim: Claim, results: Results) -> Replicates | None:
+    """Read the numbers to pick a candidate by, if they are others than the claim's."""
+    if claim.picked_by is None:
+        return None
+    return _sample(replace(claim, value=claim.picked_by), results)[0]
 
 
-def _noise_of_baselines(
-    claim: Claim, results: Results, replicates: Mapping[str, Replicate]
-) -> Shared | None:
-    """Estimate the variance that the mean over seeds has by the noise of the baselines, which they
-    share: the square of its change by one standard error of these. Pretraining runs have baselines
-    of their own, and their spread shows it."""
+def _measure_candidates(
+    claim: Claim,
+    sample: Replicates | Whole,
+    picking: Replicates | Whole | None,
+    replicates: int,
+) -> Measured:
+    """Test a claim about several candidates: one verdict by the candidate that was picked on other
+    data, the other by each candidate. The number is the one that decides: the picked one, or the
+    one that is least sure."""
+    count = sample.values.shape[-1]
+    picked = _measure_picked(claim, sample, picking or sample, replicates)
+    if callable(claim.each):
+        return picked
+    candidates = [sample.candidate(weights) for weights in np.eye(count)]
+    tests = [_test(claim, candidate) for candidate in candidates]
+    by_each = [p.holds if claim.each == ALL else p.fails for _, p in tests]
+    least_sure = int(np.argmax(by_each))
+    mean, _ = tests[least_sure]
+    if claim.each == ALL:
+        p = PValues(of_all(by_each), picked.p.fails)
+        is_by_each = not p.fails < ERROR
+    else:
+        p = PValues(picked.p.holds, of_all(by_each))
+        is_by_each = p.fails < ERROR
+    if not is_by_each:
+        return picked._replace(p=p)
+    sentences = [f"The least sure of {count}, each of which the verdict needs."]
+    return Measured(candidates[least_sure], mean, p, replicates, sentences)
+
+
+def _measure_picked(
+    claim: Claim,
+    sample: Replicates | Whole,
+    picking: Replicates | Whole,
+    replicates: int,
+) -> Measured:
+    """Measure the candidate that is picked on other data. Where there are none, the number is of
+    the same data, and decides nothing."""
+    count = sample.values.shape[-1]
+    other = "inputs" if claim.across else "replicates and inputs" if claim.inputs else "replicates"
+    try:
+        if claim.inputs and not _has_halves(sample):
+            raise NotTestableError("this is not known without each block of inputs")
+        chosen = sample.chosen(claim.pick, picking)
+    except NotTestableError as error:
+        chosen = sample.candidate(claim.pick(sample.values.mean(axis=0)))
+        sentence = f"One of {count}, picked on the same {other}, as {error}; so it decides nothing."
+        return Measured(chosen, _test(claim, chosen)[0], PValues(1.0, 1.0), replicates, [sentence])
+    mean, p = _test(claim, chosen)
+    return Measured(chosen, mean, p, replicates, [f"One of {count}, picked on other {other}."])
+
+
+def _has_halves(sample: Replicates | Whole) -> bool:
+    """Test whether blocks of inputs are known, and enough for two halves."""
+    if sample.left_out is None:
+        return False
+    blocks = len(sample.left_out) if isinstance(sample, Whole) else sample.left_out.shape[1]
+    return blocks >= HALVED
+
+
+def _test(claim: Claim, sample: Replicates | Whole) -> tuple[Estimate | None, PValues]:
+    """Test one number: by its interval, or by the signs of its replicates where it lies on a grid
+    or the interval has no width."""
+    if np.isnan(sample.values).any():
+        return None, _test_signs(claim, sample)
+    bounds = claim.bounds
+    floor, ceiling = bounds
+    if not floor <= sample.values.mean() <= ceiling:  # one half of the blocks may leave the range
+        bounds = ranges.ANY
+    mean = sample.estimate(bounds)
+    if claim.grid or not np.isnan(mean.error) and not has_width(mean):
+        return mean, _test_signs(claim, sample)
+    return mean, p_of_interval(mean, claim.low, claim.high)
+
+
+def _test_signs(claim: Claim, sample: Replicates | Whole) -> PValues:
+    """Test by how many replicates the claim holds of; one number over all of them is none."""
+    if isinstance(sample, Whole):
+        return UNKNOWN
+    return p_of_signs([claim.holds(value) for value in sample.values], sample.names)
+
+
+def _describe_signs(claim: Claim, sample: Replicates, mean: Estimate | None) -> list[str]:
+    """Say that the signs of the replicates decide, where they do."""
+    is_certain = mean is not None and not np.isnan(mean.error)
+    if not claim.grid and mean is not None and (not is_certain or has_width(mean)):
+        return []
+    independent = count_independent(sample.names)
+    pairs = ""
+    if independent < len(sample.names):
+        pairs = f", here {independent} pairs of runs" if independent > 1 else ", here one pair"
+    return [f"The sign test decides, with six or more that are independent{pairs}."]
+
+
+def _with_permutations(
+    claim: Claim, p: PValues, profiles: Sequence[Profiles]
+) -> tuple[PValues, str]:
+    """Let a rank correlation hold only where a permutation test of the layers says so, and fail
+    only so where it fails below 0; say so in a sentence with the two-sided p."""
+    first = np.mean([profile.first for profile in profiles], axis=0)
+    second = np.mean([profile.second for profile in profiles], axis=0)
+    chance = p_of_permutations(first, second)
+    holds = max(p.holds, chance.holds)
+    fails = max(p.fails, chance.fails) if claim.low <= 0 else p.fails
+    two_sided = min(1.0, 2 * min(chance))
+    sentence = f"In these layers; p = {two_sided:.2g} by permutations of them."
+    return PValues(holds, fails), sentence
+
+
+def _check_gained(claim: Claim, results: Results) -> None:
+    """Raise NotTestableError where a difference, of which the claim's number is a share, may be
+    0."""
+    sample, _ = _sample(replace(claim, value=claim.gained, each=ALL, bounds=ranges.ANY), results)
+    names = list(claim.gained(Evidence(results)))
+    sides = [replace(claim, low=0.0, high=np.inf), replace(claim, low=-np.inf, high=0.0)]
+    sides = [replace(side, bounds=ranges.ANY, strict=True, grid=False) for side in sides]
+    for name, weights in zip(names, np.eye(len(names)), strict=True):
+        p = [_test(side, sample.candidate(weights))[1].holds for side in sides]
+        if not min(p) < ERROR:
+            raise NotTestableError(
+                f"{name} may be 0: nothing was gained or lost that this could be a share of"
+            )
+
+
+def _number_sample(claim: Claim, results: Results) -> Replicates:
+    """Read a single number on every replicate: of several candidates, of the one that is
+    picked."""
+    sample, _ = _sample(claim, results)
+    if not claim.each:
+        return sample
+    if claim.inputs and not _has_halves(sample):
+        raise NotTestableError("picked and measured on the same inputs")
+    return sample.chosen(claim.pick, _picking(claim, results) or sample)
+
+
+def _sample(claim: Claim, results: Results) -> tuple[Replicates, list[Number]]:
+    """Compute the claim's number by replicate, and without each block of inputs. NotTestableError
+    where no replicate has what it needs, or where their candidates are others."""
+    parts, numbers = _numbers_by_replicate(claim, results)
+    values = [number.value for number in numbers.values()]
+    if len({value.shape for value in values}) > 1:
+        raise NotTestableError("replicates do not have the same heads or layers")
+    left_out = [
+        _values_without_blocks(claim, parts[name], number) for name, number in numbers.items()
+    ]
+    blocks = min(map(len, left_out))
+    without = None
+    if blocks > 1:  # as many as all replicates have
+        without = np.array([values_of_run[:blocks] for values_of_run in left_out])
+    names = list(map(str, numbers))
+    baselines = _baselines(claim, results, numbers)
+    return Replicates(names, np.array(values), without, baselines), list(numbers.values())
+
+
+def _baselines(
+    claim: Claim, results: Results, numbers: Mapping[int | str, Number]
+) -> Baselines | None:
+    """Compute how far the number changes where the baselines that seeds share are lower. Pretraining
+    runs have baselines of their own, and their spread shows it."""
     lower = results.with_lower_baselines
-    if lower is None or not all(name.startswith("seed") for name in replicates):
+    if lower is None or not all(str(name).startswith("seed") for name in numbers):
         return None
-    shifted = _replicates(claim, lower)
-    changes = [shifted[name].value - replicates[name].value for name in replicates]
+    _, shifted = _numbers_by_replicate(claim, lower)
+    changes = [shifted[name].value - number.value for name, number in numbers.items()]
     freedom = results.table["baseline_n"].min() - 1
-    return Shared(float(np.mean(changes)) ** 2, max(1, int(freedom)))
+    return Baselines(np.array(changes), max(1, int(freedom)))
 
 
-def _blocks_of(replicates: Collection[Replicate]) -> np.ndarray | None:
-    """Stack the values without each block, [replicates, blocks], of the blocks that all replicates
-    have; None where these are fewer than two."""
-    blocks = min(len(replicate.left_out) for replicate in replicates)
-    if blocks < 2:
-        return None
-    return np.array([replicate.left_out[:blocks] for replicate in replicates])
-
-
-def _replicates(claim: Claim, results: Results) -> dict[str, Replicate]:
-    """Collect the claim's number by replicate, with the same without each block of inputs.
+def _numbers_by_replicate(
+    claim: Claim, results: Results
+) -> tuple[Mapping[int | str, Results], dict[int | str, Number]]:
+    """Compute the claim's number by replicate; return the results of each replicate with it.
 
     Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning
     seeds (or pairs of seeds that are compared) on it; a pretrained model's rows (seed 0) belong to
@@ -481,12 +643,8 @@ def _replicates(claim: Claim, results: Results) -> dict[str, Replicate]:
         seeds = parts[init].seeds
         seeds = {name: part for name, part in seeds.items() if part.has_seed_of(number.models)}
         if len(seeds) > 1:
-            parts, numbers = seeds, _compute_by_part(claim, seeds)
-    replicates = {}
-    for name, (value, models) in numbers.items():
-        left_out = _values_without_blocks(claim, parts[name], models) if np.isfinite(value) else []
-        replicates[str(name)] = Replicate(value, left_out)
-    return replicates
+            return seeds, _compute_by_part(claim, seeds)
+    return parts, numbers
 
 
 def _measure_over_all(claim: Claim, results: Results) -> Measured:
@@ -494,16 +652,29 @@ def _measure_over_all(claim: Claim, results: Results) -> Measured:
     values without each pretraining run, or without each seed of a single one."""
     number = _compute(claim, results)
     rows = _rows_read(claim, results, number.models)
+    replicates = _runs_in(rows, "init", "seed") or _runs_in(rows, "init")
+    sample = _whole(claim, results, number, rows)
+    if claim.each:
+        picking = None
+        if claim.picked_by is not None:
+            picked_by = replace(claim, value=claim.picked_by)
+            picking = _whole(picked_by, results, _compute(picked_by, results), rows)
+        return _measure_candidates(claim, sample, picking, len(replicates))
+    mean, p = _test(claim, sample)
+    return Measured(sample, mean, p, len(replicates), [])
+
+
+def _whole(claim: Claim, results: Results, number: Number, rows: pd.DataFrame) -> Whole:
+    """Compute the number without each run of these rows, and without each block of inputs."""
     kind = "init" if rows["init"].nunique() > 1 else "seed"
     runs = [] if claim.shared else [run for (run,) in _runs_in(rows, kind)]
-    replicates = _runs_in(rows, "init", "seed") or _runs_in(rows, "init")
-    counts = len(runs), len(replicates)
-    if np.isnan(number.value):
-        return Measured([number.value], None, *counts)
     without_run = _values_without_runs(claim, results, kind, runs) if len(runs) > 2 else []
-    left_out = _values_without_blocks(claim, results, number.models)
-    mean = estimate_of_all(number.value, without_run, left_out, claim.bounds)
-    return Measured([number.value], mean, *counts)
+    left_out = _values_without_blocks(claim, results, number)
+    return Whole(
+        number.value,
+        np.array(without_run) if len(without_run) else None,
+        np.array(left_out) if len(left_out) else None,
+    )
 
 
 def _rows_read(claim: Claim, results: Results, models: set[str]) -> pd.DataFrame:
@@ -545,22 +716,44 @@ def _values_without_runs(
     return values
 
 
-def _values_without_blocks(claim: Claim, results: Results, models: set[str]) -> list[float]:
+def _values_without_blocks(
+    claim: Claim, results: Results, number: Number
+) -> list[np.ndarray]:
     """Compute the claim's number without each block of inputs; empty where it cannot be
     computed."""
-    if not claim.inputs:
+    if not claim.inputs or not np.isfinite(number.value).all():
         return []
     try:
-        values = [_compute(claim, part).value for part in results.without_blocks(models)]
+        values = [_compute(claim, part).value for part in results.without_blocks(number.models)]
     except NotTestableError:
         return []
     return values if np.isfinite(values).all() else []
 
 
 def _compute(claim: Claim, results: Results) -> Number:
-    """Compute the claim's number."""
+    """Compute the claim's number, or those of its candidates."""
     evidence = Evidence(results)
-    return Number(float(claim.value(evidence)), evidence.read)
+    value = claim.value(evidence)
+    if isinstance(value, Profiles):
+        return Number(np.float64(value.correlation), evidence.read, value)
+    if claim.each:
+        value = _listed(value)
+    return Number(np.asarray(value, np.float64), evidence.read)
+
+
+def _listed(numbers: Mapping) -> list[float]:
+    """List candidates' numbers; NotTestableError where there are none."""
+    if not len(numbers):
+        raise NotTestableError("there is nothing to compare")
+    return [float(number) for _, number in numbers.items()]
+
+
+def _single(claim: Claim, value: float | Mapping) -> float:
+    """Return a number, or of several candidates the one that the claim picks."""
+    if not claim.each:
+        return value
+    numbers = np.array(_listed(value))
+    return numbers @ claim.pick(numbers)
 
 
 def _compute_by_part(claim: Claim, parts: Mapping[int | str, Results]) -> dict[int | str, Number]:

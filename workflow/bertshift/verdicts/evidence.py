@@ -27,14 +27,24 @@ def ratio(value: float, to: float, what: str) -> float:
     return value / to
 
 
-def rank_correlation(values: Sequence[float], others: Sequence[float], what: str) -> float:
-    """Compute Spearman's rank correlation; NotTestableError, which calls both by the name `what`,
-    where either is constant."""
-    if min(np.ptp(values), np.ptp(others)) < statistics.EQUAL:
-        raise NotTestableError(
-            f"{what} does not differ between layers, so that there is no rank correlation"
-        )
-    return float(spearmanr(values, others).statistic)
+class Profiles(NamedTuple):
+    """Two measures of the same layers, or of other positions in order, [layers] each, which go
+    along with each other or do not. Where one is constant, `constant` is their correlation."""
+
+    first: Sequence[float]
+    second: Sequence[float]
+    constant: float = np.nan
+
+    @property
+    def correlation(self) -> float:
+        """Spearman's rank correlation."""
+        if min(np.ptp(self.first), np.ptp(self.second)) < statistics.EQUAL:
+            if np.isnan(self.constant):
+                raise NotTestableError(
+                    "it does not differ between layers, so that there is no rank correlation"
+                )
+            return self.constant
+        return float(spearmanr(self.first, self.second).statistic)
 
 
 class Depth(NamedTuple):

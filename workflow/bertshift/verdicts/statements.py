@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.verdicts.deciding import Claims
-from bertshift.verdicts.multiplicity import ALL, SOME
+from bertshift.verdicts.deciding import ALL, SOME, Claims
 
 
 def check(claims: Claims, stated: Mapping, file: str | Path) -> None:

@@ -96,7 +96,7 @@ function besideEachOther(each) {
 
 function comparedClaims(query) {
   const { archives, claims, figures } = data.compared, body = h("tbody"), count = h("p", { class: "soft small", role: "status" });
-  const side = (one, k) => h("td", { "data-head": `${archives[k].name} ` }, one ? [chip(one.verdict), h("div", {}, interval(one.ours, one.low, one.high) || "no number"), h("div", { class: "soft" }, one.reason)] : "–");
+  const side = (one, k) => h("td", { "data-head": `${archives[k].name} ` }, one ? [chip(one.verdict, one.null), h("div", {}, interval(one.ours, one.low, one.high) || "no number"), h("div", { class: "soft" }, one.reason)] : "–");
   const drawRows = () => {
     const rows = claims.filter(one => (!query.get("p") || one.paper === query.get("p")) && (!query.get("a") || one.agree === query.get("a")) && words(query).every(word => `${one.claim} ${one.statement} ${one.measure}`.toLowerCase().includes(word)))
       .sort((one, other) => AGREE.indexOf(one.agree) - AGREE.indexOf(other.agree));

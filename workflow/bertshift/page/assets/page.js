@@ -69,10 +69,10 @@ const TERMS = {
   untested: ["Not testable here", "There is no number, or no verdict follows from it: one replicate only, models of another size " +
     "or family, or numbers that the paper does not give."],
   corrected: ["Correction for the number of claims", "All claims of a paper are decided on the same few runs, and the more are decided, " +
-    "the more hold by chance. Holm's correction (1979) allows for that: with 95 % probability none of these holds by chance."],
-  noise: ["Noise", "Models made by noise are the pretrained model with random weights added. With noise of this size, every tensor has " +
-    "changed as much as by fine-tuning, in a random direction: where a claim holds for it too, it does not need fine-tuning. Matched noise is " +
-    "so large that the last layer changes as much as in the model: what goes beyond it is not due to depth."],
+    "the more hold, or fail, by chance. Holm's correction (1979) allows for that: with 97.5 % probability none of these holds by chance, and none fails so."],
+  noise: ["Nulls of claims", "Noise of this size is the pretrained model with random weights added, in every tensor as large as the change " +
+    "by fine-tuning. A model of shuffled labels was fine-tuned in the same way, on labels dealt anew. Where a claim holds, its number is " +
+    "compared with theirs: it is more where the whole interval of the difference says so."],
   world: ["A generated world", "The demo pretrains small models on text that a program writes. Its verdicts say that the machinery " +
     "works. They say nothing about BERT, and reproduce no paper."],
   model: ["A model's name", null],
@@ -133,12 +133,18 @@ function countsInWords(all, words = true) {
 
 const chip = (verdict, null_ = "") => h("span", { class: `chip ${verdict}` }, `${VERDICTS[verdict][0]} ${VERDICTS[verdict][2]}${null_ && `, ${null_}`}`);
 
-// Of the claims that hold, how many do so beside noise.
-function besideNoise(claims) {
-  const nulls = ["for noise of this size too", "beyond matched noise"];
-  const counts = nulls.map(one => unique(claims).filter(each => each.claim_null === one).length);
-  if (!counts.some(Boolean)) return null;
-  return h("p", { class: "soft small" }, "Of those that hold, ", nulls.map((one, k) => [k ? " and " : "", `${counts[k]} hold `, term("noise", one)]), ".");
+// Of the claims that hold, how many have a number beyond that of each null.
+function besideNulls(claims) {
+  const phrases = unique(claims).flatMap(one => one.claim_null ? one.claim_null.split("; ") : []).sort();
+  if (!phrases.length) return null;
+  const counts = [...new Set(phrases)].map(one => `${phrases.filter(each => each === one).length} ${one}`);
+  return h("p", { class: "soft small" }, "Beside their ", term("noise", "nulls"), `, of those that hold: ${counts.join(", ")}.`);
+}
+
+// How many claims hold, and fail, and how many do so after correction for their number.
+function corrected(paper) {
+  const counts = Object.fromEntries(countedClaims(data.claims.filter(one => one.paper === paper.name)));
+  return `${paper.short}: ` + ["holds", "fails"].map(one => `${counts[one]} ${VERDICTS[one][1]}, ${paper.corrected[one]} after Holm`).join("; ");
 }
 
 function worldNote() {
@@ -365,9 +371,9 @@ function claimsPage(query) {
       term("replicate", "replicates"), " it has. In the names of claims, ", term("crop", "crop"), " and ", term("crop", "padded"), " are two kinds of attention maps. ",
       "The ", term("model", "name"), " of a model describes how it was trained."),
     worldNote(), verdictButtons(query, drawRows), filters(query, drawRows),
-    besideNoise(data.claims),
-    h("p", { class: "soft small" }, "Claims that hold also after ", term("corrected", "correction"), " for their number: ",
-      data.papers.map(each => `${each.short} ${each.corrected}`).join("; "), "."),
+    besideNulls(data.claims),
+    h("p", { class: "soft small" }, "With ", term("corrected", "correction"), " for the number of a paper's claims. ",
+      data.papers.map(corrected).join(" · "), "."),
     count,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Claims" },
       h("table", { class: "claims" }, h("caption", { class: "soft small", style: "text-align:left;padding-bottom:.4rem" },

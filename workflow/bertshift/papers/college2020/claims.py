@@ -5,12 +5,18 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
 from bertshift.papers.college2020.reinitialised_heads import cells_of
 from bertshift.rows.ranges import CORRELATION, POSITIVE
 from bertshift.verdicts.deciding import NO_CASES, Claims
-from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, of_checkpoint, ratio
+from bertshift.verdicts.evidence import (
+    Curve,
+    Evidence,
+    NotTestableError,
+    Profiles,
+    of_checkpoint,
+    ratio,
+)
 
 CLAIMS = Claims("college2020")
 claim = CLAIMS.about
@@ -110,12 +116,10 @@ def gain_of_upper_layers(evidence: Evidence) -> float:
     return min(_list_scores(sweep, 8, 12)) - sweep[13]
 
 
-def rise_with_k(evidence: Evidence, task: str) -> float:
+def rise_with_k(evidence: Evidence, task: str) -> Profiles:
     sweep = evidence.sweep(task)
     scores = _list_scores(sweep, 1, sweep.layers + 1)
-    if np.ptp(scores) == 0:
-        return 0.0
-    return spearmanr(range(len(scores)), scores).statistic
+    return Profiles(range(len(scores)), scores, constant=0.0)
 
 
 def step_at_ten(evidence: Evidence) -> float:

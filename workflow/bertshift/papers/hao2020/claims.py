@@ -4,7 +4,7 @@ import numpy as np
 
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import Claims, case
-from bertshift.verdicts.evidence import Curve, rank_correlation, ratio
+from bertshift.verdicts.evidence import Curve, Profiles, ratio
 
 CLAIMS = Claims("hao2020")
 TASKS = ["mnli", "rte", "sst2", "mrpc"]
@@ -64,7 +64,7 @@ def where_seeds_part(curve, _):
 
 def growth_with_depth(curve, _):
     layers = range(1, curve.layers + 1)
-    return rank_correlation(layers, [curve[layer] for layer in layers], "the distance")
+    return Profiles(layers, [curve[layer] for layer in layers])
 
 
 def faster_growth(curve, _, first):
@@ -98,10 +98,11 @@ def step_between_pairs(variant: str):
 
 LAST = f"mean JS of layers 20 to 24 over that of layers 1 to 12, {OF_24}"
 HALVES = "mean distance of the upper half of layers minus that of the lower"
+OF_PEAKS = {"strict": False, "grid": True}
 PEAK = "depth, 0 to 1, at which the layer of the largest {} begins"
 OTHERS = ", over all tokens, by PWCCA weighted by the pretrained model, debiased CKA or Procrustes"
 claim("figure1", "H1.1", LAST, share_of((20, 24), (1, 12)), low=3.0, bounds=POSITIVE)
-claim("figure1", "H1.2", PEAK.format("JS"), depth_of_peak, low=2 / 3, strict=False, bounds=SHARE)
+claim("figure1", "H1.2", PEAK.format("JS"), depth_of_peak, low=2 / 3, **OF_PEAKS)
 claim("figure2", "H2.1", HALVES, above_minus_below(13), low=0.0)
 claim(
     "figure2",
@@ -109,8 +110,7 @@ claim(
     PEAK.format("distance"),
     depth_of_peak,
     low=2 / 3,
-    strict=False,
-    bounds=SHARE,
+    **OF_PEAKS,
 )
 claim("similarity", "H2.3", HALVES + OTHERS, above_minus_below(13), BY_MEASURE, low=0.0)
 claim(
@@ -120,8 +120,7 @@ claim(
     depth_of_peak,
     BY_MEASURE,
     low=2 / 3,
-    strict=False,
-    bounds=SHARE,
+    **OF_PEAKS,
 )
 claim(
     "figure3",
@@ -160,6 +159,7 @@ claim(
     low=9,
     high=10,
     strict=False,
+    grid=True,
 )
 claim(
     "figure4",

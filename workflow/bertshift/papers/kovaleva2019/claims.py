@@ -13,8 +13,8 @@ from bertshift.verdicts.evidence import (
     Curve,
     Evidence,
     NotTestableError,
+    Profiles,
     of_bert_base,
-    rank_correlation,
     ratio,
     remember,
 )
@@ -289,15 +289,11 @@ def lower_minus_last_sixth(curve: Curve, *_) -> float:
     return min(curve[k] for k in lower) - max(curve[k] for k in top)
 
 
-def distance_and_change(evidence: Evidence, task: str) -> float:
+def distance_and_change(evidence: Evidence, task: str) -> Profiles:
     distance = evidence.curve(task, "displacement")
     cosine = evidence.curve(task, "crop")
     layers = range(1, distance.layers + 1)
-    return rank_correlation(
-        [distance[k] for k in layers],
-        [1 - cosine[k] for k in layers],
-        "the distance from the start, or the change of attention,",
-    )
+    return Profiles([distance[k] for k in layers], [1 - cosine[k] for k in layers])
 
 
 def inherited_minus_own(evidence: Evidence, task: str) -> float:
@@ -614,6 +610,7 @@ claim(
     of=_read_head_gains,
     printed=_read_head_gains_printed,
     form="{} (digitised)",
+    grid=True,
     inputs=False,
 )
 figure9 = partial(claim, "figure9", of=_read_layer_gains, printed=_read_layer_gains_printed)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bertshift.replicates import NOTHING_FROZEN
 from bertshift.rows import labelling, statistics
-from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
+from bertshift.rows.ranges import CORRELATION, POSITIVE
 from bertshift.verdicts.deciding import Claims, case
 from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio, remember
 
@@ -128,7 +128,7 @@ inclusive(
     "number of 24 Δ from -2 to 0 points",
     deltas_between(-2, 0),
     low=13,
-    bounds=(0.0, 24.0),
+    grid=True,
 )
 inclusive(
     "table1",
@@ -136,7 +136,7 @@ inclusive(
     "number of 24 |Δ| up to 1.4 points",
     deltas_between(-1.4, 1.4),
     low=16,
-    bounds=(0.0, 24.0),
+    grid=True,
 )
 inclusive(
     "table1",
@@ -209,7 +209,7 @@ inclusive(
     "share of 24 code lengths within 10 % of base",
     hardly_other_lengths,
     low=0.6,
-    bounds=SHARE,
+    grid=True,
 )
 claim(
     "appendix_b",
@@ -247,6 +247,7 @@ inclusive(
     PROBES,
     low=4,
     high=6,
+    grid=True,
 )
 inclusive(
     "figure1",
@@ -340,6 +341,7 @@ inclusive(
     where_dep_departs,
     low=4,
     high=6,
+    grid=True,
 )
 inclusive(
     "figure2",
@@ -587,6 +589,7 @@ inclusive(
     "layers to 95 % of the gain from none to all, Dep minus the larger of MNLI and SQuAD",
     more_layers_for_dep,
     low=0.0,
+    grid=True,
     inputs=False,
     shares_of={f"the gain of {labelling.WORDS[task]}": gain_of(task) for task in FINETUNED},
 )
