@@ -12,10 +12,12 @@ Some numbers are of another kind, and have other tests (`testing`):
     on a grid      such as the layer of a peak, a rank or a count: the sign test over runs
     a correlation  over layers: a permutation test of the layers beside the interval
     candidates     the claim is about all of several numbers, or about some. "All" needs the test of
-                   each. "Some" needs that of the one that was picked on other data (`samples`).
+                   each (intersection-union). "Some" needs that of one, with Bonferroni's correction
+                   for up to FEW candidates; of more, the one that was picked on other data
+                   (`samples`)
 
-    the largest is below a bound     ALL   holds: each is below        fails: the picked one is above
-    the largest is above a bound     SOME  holds: the picked one is    fails: each is below
+    the largest is below a bound     ALL   holds: each is below      fails: some is above
+    the largest is above a bound     SOME  holds: some is above      fails: each is below
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +42,7 @@ from bertshift.verdicts.testing import (
     count_independent,
     has_width,
     of_all,
+    of_some,
     p_of_interval,
     p_of_permutations,
     p_of_signs,
@@ -82,6 +85,8 @@ COLUMNS = [
 NULL_WORDS = {nulls.NOISE: "noise of this size", nulls.SHUFFLED: "shuffled labels"}
 MORE, LESS = "more", "less"
 HALVED = 4  # blocks, of which each half has two
+# Candidates up to which Bonferroni's correction costs less than half of the replicates does.
+FEW = 12
 
 
 @dataclass(frozen=True)
@@ -124,13 +129,13 @@ class Claim:
         # A value that equals a bound may miss it by rounding alone.
         return bool(self.low - statistics.EQUAL <= value <= self.high + statistics.EQUAL)
 
-    def pick(self, numbers: np.ndarray) -> np.ndarray:
+    def pick(self, numbers: pd.Series) -> np.ndarray:
         """Weigh the candidates' numbers: by 1 the one that decides, the farthest within the range
         for SOME, the farthest outside for ALL."""
         if callable(self.each):
             return self.each(numbers)
         is_largest = np.isfinite(self.low) == (self.each == SOME)
-        position = np.argmax(numbers) if is_largest else np.argmin(numbers)
+        position = numbers.argmax() if is_largest else numbers.argmin()
         return np.eye(len(numbers))[position]
 
     @property
@@ -170,6 +175,14 @@ class Case:
 
 def case(*words: str, **criterion) -> Case:
     return Case(words, criterion)
+
+
+def of_pairs(numbers: pd.Series) -> np.ndarray:
+    """Weigh by 1, of candidates that compare each of one kind with each of another, the pair of the
+    largest of either kind: its first has the largest numbers, its second the smallest."""
+    first = numbers.groupby(level=0, sort=False).mean().idxmax()
+    second = numbers.groupby(level=1, sort=False).mean().idxmin()
+    return (numbers.index == (first, second)).astype(float)
 
 
 NO_CASES = (case(),)
@@ -263,11 +276,12 @@ class Claims:
 
 
 class Number(NamedTuple):
-    """A claim's number, [] or [candidates], the names of the models that it was read from, and the
-    profiles that it is a correlation of, if it is one."""
+    """A claim's number, [] or [candidates], the names of the models that it was read from, the
+    candidates' labels, and the profiles that it is a correlation of, if it is one."""
 
     value: np.ndarray
     models: set[str]
+    labels: Sequence = ()
     profiles: Profiles | None = None
 
 
@@ -385,20 +399,22 @@ def _compare_with_nulls(
     compared = {}
     for null, null_result in null_results.items() if claim.direction else ():
         with suppress(NotTestableError):
-            ours, theirs = (_number_sample(claim, each) for each in (results, null_result))
-            differences = ours.minus(theirs)
-            if len(differences.names) > 1 and np.isfinite(differences.values).all():
-                number = float(theirs.values.mean())
-                compared[null] = _p_of_more(claim, differences), number
-    return compared
+            compared[null] = _compare_with_null(claim, results, null_result)
+    return {null: pair for null, pair in compared.items() if np.isfinite(pair).all()}
 
 
-def _p_of_more(claim: Claim, differences: Replicates) -> float:
-    """Calculate the p-value of "these differences are not on the side of the range"."""
-    more = replace(claim, strict=True, bounds=ranges.ANY)
-    more = replace(more, low=0.0) if claim.direction == MORE else replace(more, high=0.0)
-    _, p = _test(more, differences)
-    return p.holds
+def _compare_with_null(claim: Claim, results: Results, null: Results) -> tuple[float, float]:
+    ours, _ = _sample(claim, results)
+    theirs, _ = _sample(claim, null)
+    differences = ours.minus(theirs)
+    more = replace(claim, strict=True, bounds=ranges.ANY, low=0.0, high=np.inf)
+    if claim.direction == LESS:
+        more = replace(more, low=-np.inf, high=0.0)
+    picking = _picking(claim, results) or (ours if callable(claim.each) else differences)
+    measured = _measure_sample(more, differences, picking)
+    numbers = theirs.values.mean(axis=0)
+    number = numbers @ theirs.picked(claim.pick) if claim.each else numbers
+    return measured.p.holds, float(number)
 
 
 def _describe_numbers(numbers: Mapping[str, float]) -> list[str]:
@@ -438,18 +454,24 @@ def _measure(claim: Claim, results: Results) -> Measured:
     if claim.across:
         return _measure_over_all(claim, results)
     sample, numbers = _sample(claim, results)
-    replicates = len(sample.names)
-    if claim.gained and replicates > 1:
+    if claim.gained and len(sample.names) > 1:
         _check_gained(claim, results)
+    measured = _measure_sample(claim, sample, _picking(claim, results) or sample)
     profiles = [number.profiles for number in numbers if number.profiles]
+    return _with_permutations(claim, measured, profiles) if profiles else measured
+
+
+def _measure_sample(
+    claim: Claim, sample: Replicates | Whole, picking: Replicates | Whole
+) -> Measured:
+    """Test a number, or those of several candidates, some of which are picked by others' numbers
+    (`picking`)."""
+    if callable(claim.each):
+        return _measure_picked(claim, sample, picking)
     if claim.each:
-        return _measure_candidates(claim, sample, _picking(claim, results), replicates)
+        return _measure_candidates(claim, sample, picking)
     mean, p = _test(claim, sample)
-    sentences = _describe_signs(claim, sample, mean)
-    if profiles:
-        p, sentence = _with_permutations(claim, p, profiles)
-        sentences.append(sentence)
-    return Measured(sample, mean, p, replicates, sentences)
+    return Measured(sample, mean, p, sample.count, _describe_signs(claim, sample, mean))
 
 
 def _picking(claim: Claim, results: Results) -> Replicates | None:
@@ -460,40 +482,44 @@ def _picking(claim: Claim, results: Results) -> Replicates | None:
 
 
 def _measure_candidates(
-    claim: Claim,
-    sample: Replicates | Whole,
-    picking: Replicates | Whole | None,
-    replicates: int,
+    claim: Claim, sample: Replicates | Whole, picking: Replicates | Whole
 ) -> Measured:
-    """Test a claim about several candidates: one verdict by the candidate that was picked on other
-    data, the other by each candidate. The number is the one that decides: the picked one, or the
-    one that is least sure."""
+    """Test a claim about several candidates: one verdict needs all of them, and the other some. The
+    number is that of the candidate that decides, or of the one that is least sure."""
     count = sample.values.shape[-1]
-    picked = _measure_picked(claim, sample, picking or sample, replicates)
-    if callable(claim.each):
-        return picked
     candidates = [sample.candidate(weights) for weights in np.eye(count)]
     tests = [_test(claim, candidate) for candidate in candidates]
-    by_each = [p.holds if claim.each == ALL else p.fails for _, p in tests]
-    least_sure = int(np.argmax(by_each))
-    mean, _ = tests[least_sure]
-    if claim.each == ALL:
-        p = PValues(of_all(by_each), picked.p.fails)
-        is_by_each = not p.fails < ERROR
+    for_all, for_some = [p.holds for _, p in tests], [p.fails for _, p in tests]
+    if claim.each == SOME:
+        for_all, for_some = for_some, for_all
+    p_all = of_all(for_all)
+    least_sure = int(np.argmax(for_all))
+    by_all = Measured(
+        candidates[least_sure],
+        tests[least_sure][0],
+        UNKNOWN,
+        sample.count,
+        [f"The least sure of {count}, each of which the verdict needs."],
+    )
+    if count <= FEW:
+        p_some = of_some(for_some)
+        surest = int(np.argmin(for_some))
+        sentences = [f"The surest of {count}, corrected for their number."]
+        by_some = Measured(
+            candidates[surest], tests[surest][0], UNKNOWN, sample.count, sentences
+        )
     else:
-        p = PValues(picked.p.holds, of_all(by_each))
-        is_by_each = p.fails < ERROR
-    if not is_by_each:
-        return picked._replace(p=p)
-    sentences = [f"The least sure of {count}, each of which the verdict needs."]
-    return Measured(candidates[least_sure], mean, p, replicates, sentences)
+        by_some = _measure_picked(claim, sample, picking)
+        p_some = by_some.p.fails if claim.each == ALL else by_some.p.holds
+    if claim.each == ALL:
+        deciding = by_some if p_some < ERROR else by_all
+        return deciding._replace(p=PValues(p_all, p_some))
+    deciding = by_all if p_all < ERROR else by_some
+    return deciding._replace(p=PValues(p_some, p_all))
 
 
 def _measure_picked(
-    claim: Claim,
-    sample: Replicates | Whole,
-    picking: Replicates | Whole,
-    replicates: int,
+    claim: Claim, sample: Replicates | Whole, picking: Replicates | Whole
 ) -> Measured:
     """Measure the candidate that is picked on other data. Where there are none, the number is of
     the same data, and decides nothing."""
@@ -504,11 +530,12 @@ def _measure_picked(
             raise NotTestableError("this is not known without each block of inputs")
         chosen = sample.chosen(claim.pick, picking)
     except NotTestableError as error:
-        chosen = sample.candidate(claim.pick(sample.values.mean(axis=0)))
+        chosen = sample.candidate(picking.picked(claim.pick))
+        mean, _ = _test(claim, chosen)
         sentence = f"One of {count}, picked on the same {other}, as {error}; so it decides nothing."
-        return Measured(chosen, _test(claim, chosen)[0], PValues(1.0, 1.0), replicates, [sentence])
+        return Measured(chosen, mean, PValues(1.0, 1.0), sample.count, [sentence])
     mean, p = _test(claim, chosen)
-    return Measured(chosen, mean, p, replicates, [f"One of {count}, picked on other {other}."])
+    return Measured(chosen, mean, p, sample.count, [f"One of {count}, picked on other {other}."])
 
 
 def _has_halves(sample: Replicates | Whole) -> bool:
@@ -541,8 +568,12 @@ def _test_signs(claim: Claim, sample: Replicates | Whole) -> PValues:
     return p_of_signs([claim.holds(value) for value in sample.values], sample.names)
 
 
-def _describe_signs(claim: Claim, sample: Replicates, mean: Estimate | None) -> list[str]:
+def _describe_signs(
+    claim: Claim, sample: Replicates | Whole, mean: Estimate | None
+) -> list[str]:
     """Say that the signs of the replicates decide, where they do."""
+    if isinstance(sample, Whole):
+        return []
     is_certain = mean is not None and not np.isnan(mean.error)
     if not claim.grid and mean is not None and (not is_certain or has_width(mean)):
         return []
@@ -554,25 +585,31 @@ def _describe_signs(claim: Claim, sample: Replicates, mean: Estimate | None) -> 
 
 
 def _with_permutations(
-    claim: Claim, p: PValues, profiles: Sequence[Profiles]
-) -> tuple[PValues, str]:
+    claim: Claim, measured: Measured, profiles: Sequence[Profiles]
+) -> Measured:
     """Let a rank correlation hold only where a permutation test of the layers says so, and fail
     only so where it fails below 0; say so in a sentence with the two-sided p."""
     first = np.mean([profile.first for profile in profiles], axis=0)
     second = np.mean([profile.second for profile in profiles], axis=0)
     chance = p_of_permutations(first, second)
-    holds = max(p.holds, chance.holds)
-    fails = max(p.fails, chance.fails) if claim.low <= 0 else p.fails
+    holds, fails = measured.p
+    holds = np.maximum(holds, chance.holds)
+    if claim.low <= 0:
+        fails = np.maximum(fails, chance.fails)
     two_sided = min(1.0, 2 * min(chance))
     sentence = f"In these layers; p = {two_sided:.2g} by permutations of them."
-    return PValues(holds, fails), sentence
+    return measured._replace(
+        p=PValues(float(holds), float(fails)), sentences=[*measured.sentences, sentence]
+    )
 
 
 def _check_gained(claim: Claim, results: Results) -> None:
     """Raise NotTestableError where a difference, of which the claim's number is a share, may be
     0."""
-    sample, _ = _sample(replace(claim, value=claim.gained, each=ALL, bounds=ranges.ANY), results)
     names = list(claim.gained(Evidence(results)))
+    if not names:
+        return
+    sample, _ = _sample(replace(claim, value=claim.gained, each=ALL, bounds=ranges.ANY), results)
     sides = [replace(claim, low=0.0, high=np.inf), replace(claim, low=-np.inf, high=0.0)]
     sides = [replace(side, bounds=ranges.ANY, strict=True, grid=False) for side in sides]
     for name, weights in zip(names, np.eye(len(names)), strict=True):
@@ -583,34 +620,27 @@ def _check_gained(claim: Claim, results: Results) -> None:
             )
 
 
-def _number_sample(claim: Claim, results: Results) -> Replicates:
-    """Read a single number on every replicate: of several candidates, of the one that is
-    picked."""
-    sample, _ = _sample(claim, results)
-    if not claim.each:
-        return sample
-    if claim.inputs and not _has_halves(sample):
-        raise NotTestableError("picked and measured on the same inputs")
-    return sample.chosen(claim.pick, _picking(claim, results) or sample)
-
-
 def _sample(claim: Claim, results: Results) -> tuple[Replicates, list[Number]]:
     """Compute the claim's number by replicate, and without each block of inputs. NotTestableError
     where no replicate has what it needs, or where their candidates are others."""
     parts, numbers = _numbers_by_replicate(claim, results)
     values = [number.value for number in numbers.values()]
-    if len({value.shape for value in values}) > 1:
+    labels = {number.labels for number in numbers.values()}
+    if len(labels) > 1:
         raise NotTestableError("replicates do not have the same heads or layers")
     left_out = [
         _values_without_blocks(claim, parts[name], number) for name, number in numbers.items()
     ]
     blocks = min(map(len, left_out))
-    without = None
+    values, without = np.array(values), None
     if blocks > 1:  # as many as all replicates have
         without = np.array([values_of_run[:blocks] for values_of_run in left_out])
+        if (without == values[:, None]).all():  # rows without blocks beside others that have them
+            without = None
     names = list(map(str, numbers))
     baselines = _baselines(claim, results, numbers)
-    return Replicates(names, np.array(values), without, baselines), list(numbers.values())
+    sample = Replicates(names, values, without, baselines, *labels)
+    return sample, list(numbers.values())
 
 
 def _baselines(
@@ -650,22 +680,19 @@ def _numbers_by_replicate(
 def _measure_over_all(claim: Claim, results: Results) -> Measured:
     """Measure a number that is calculated once, over all replicates. Its interval is from its
     values without each pretraining run, or without each seed of a single one."""
+    sample = _whole(claim, results)
+    picking = sample
+    if claim.picked_by is not None:
+        picking = _whole(replace(claim, value=claim.picked_by), results)
+    return _measure_sample(claim, sample, picking)
+
+
+def _whole(claim: Claim, results: Results) -> Whole:
+    """Compute a number over all replicates, and the same without each run and without each block of
+    inputs."""
     number = _compute(claim, results)
     rows = _rows_read(claim, results, number.models)
     replicates = _runs_in(rows, "init", "seed") or _runs_in(rows, "init")
-    sample = _whole(claim, results, number, rows)
-    if claim.each:
-        picking = None
-        if claim.picked_by is not None:
-            picked_by = replace(claim, value=claim.picked_by)
-            picking = _whole(picked_by, results, _compute(picked_by, results), rows)
-        return _measure_candidates(claim, sample, picking, len(replicates))
-    mean, p = _test(claim, sample)
-    return Measured(sample, mean, p, len(replicates), [])
-
-
-def _whole(claim: Claim, results: Results, number: Number, rows: pd.DataFrame) -> Whole:
-    """Compute the number without each run of these rows, and without each block of inputs."""
     kind = "init" if rows["init"].nunique() > 1 else "seed"
     runs = [] if claim.shared else [run for (run,) in _runs_in(rows, kind)]
     without_run = _values_without_runs(claim, results, kind, runs) if len(runs) > 2 else []
@@ -674,6 +701,8 @@ def _whole(claim: Claim, results: Results, number: Number, rows: pd.DataFrame) -
         number.value,
         np.array(without_run) if len(without_run) else None,
         np.array(left_out) if len(left_out) else None,
+        len(replicates),
+        number.labels,
     )
 
 
@@ -735,25 +764,21 @@ def _compute(claim: Claim, results: Results) -> Number:
     evidence = Evidence(results)
     value = claim.value(evidence)
     if isinstance(value, Profiles):
-        return Number(np.float64(value.correlation), evidence.read, value)
-    if claim.each:
-        value = _listed(value)
-    return Number(np.asarray(value, np.float64), evidence.read)
-
-
-def _listed(numbers: Mapping) -> list[float]:
-    """List candidates' numbers; NotTestableError where there are none."""
-    if not len(numbers):
+        return Number(np.float64(value.correlation), evidence.read, profiles=value)
+    if not claim.each:
+        return Number(np.asarray(value, np.float64), evidence.read)
+    if not len(value):
         raise NotTestableError("there is nothing to compare")
-    return [float(number) for _, number in numbers.items()]
+    labels, numbers = zip(*value.items(), strict=True)
+    return Number(np.array(numbers, np.float64), evidence.read, labels)
 
 
 def _single(claim: Claim, value: float | Mapping) -> float:
     """Return a number, or of several candidates the one that the claim picks."""
     if not claim.each:
         return value
-    numbers = np.array(_listed(value))
-    return numbers @ claim.pick(numbers)
+    labels, numbers = zip(*value.items(), strict=True)
+    return float(np.array(numbers) @ claim.pick(pd.Series(numbers, labels)))
 
 
 def _compute_by_part(claim: Claim, parts: Mapping[int | str, Results]) -> dict[int | str, Number]:

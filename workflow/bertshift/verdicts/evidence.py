@@ -27,6 +27,16 @@ def ratio(value: float, to: float, what: str) -> float:
     return value / to
 
 
+def with_both_signs(numbers: Mapping) -> dict[tuple, float]:
+    """List numbers and their negatives: all are below a bound where no number is farther from 0."""
+    signs = {"above": 1.0, "below": -1.0}
+    return {
+        (label, side): sign * number
+        for label, number in numbers.items()
+        for side, sign in signs.items()
+    }
+
+
 class Profiles(NamedTuple):
     """Two measures of the same layers, or of other positions in order, [layers] each, which go
     along with each other or do not. Where one is constant, `constant` is their correlation."""

@@ -17,14 +17,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from bertshift.rows import ranges
 from bertshift.rows.estimates import Estimate, Shared, estimate, estimate_of_all, pseudo_values
 from bertshift.verdicts.evidence import NotTestableError
 from bertshift.verdicts.testing import count_independent
 
-# From candidates' numbers, [candidates], to the weights of those that are picked.
-Pick = Callable[[np.ndarray], np.ndarray]
+# From candidates' numbers, by their labels, to the weights of those that are picked.
+Pick = Callable[[pd.Series], np.ndarray]
 
 
 class Baselines(NamedTuple):
@@ -37,13 +38,18 @@ class Baselines(NamedTuple):
 
 class Replicates(NamedTuple):
     """Numbers of replicates by `names`: `values` [replicates, ...], and `left_out` [replicates,
-    blocks, ...] without each block of inputs, None where these are not known. A number of
-    candidates has a last axis for them."""
+    blocks, ...] without each block of inputs, None where these are not known. Numbers of candidates
+    have a last axis for them, with `labels`."""
 
     names: Sequence[str]
     values: np.ndarray
     left_out: np.ndarray | None
     baselines: Baselines | None = None
+    labels: Sequence = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
 
     def estimate(self, bounds: ranges.Range) -> Estimate:
         """Estimate the mean of a single number."""
@@ -67,8 +73,12 @@ class Replicates(NamedTuple):
         choosing, measuring = _halves(len(self.names))
         if len(measuring) < 2 or count_independent(self.names) < len(self.names):
             raise NotTestableError("there are no three replicates without a run in common")
-        picking = by._some(choosing, half=0)
-        return self._some(measuring, half=1).candidate(pick(picking.values.mean(axis=0)))
+        weights = by._some(choosing, half=0).picked(pick)
+        return self._some(measuring, half=1).candidate(weights)
+
+    def picked(self, pick: Pick) -> np.ndarray:
+        """Weigh the candidates by their means over replicates, [candidates]."""
+        return pick(pd.Series(self.values.mean(axis=0), self.labels))
 
     def _some(self, rows: np.ndarray, half: int) -> "Replicates":
         """Select replicates, and one half of the blocks where these are known."""
@@ -78,17 +88,22 @@ class Replicates(NamedTuple):
             values, left_out = _of_half(values, self.left_out[rows], half)
         if baselines is not None:
             baselines = baselines._replace(changes=baselines.changes[rows])
-        return Replicates(names, values, left_out, baselines)
+        return Replicates(names, values, left_out, baselines, self.labels)
 
     def minus(self, other: "Replicates") -> "Replicates":
-        """Subtract the numbers of the same replicates, on as many blocks as both have."""
+        """Subtract the numbers of the same replicates, on as many blocks as both have.
+        NotTestableError where they share fewer than two, or have other candidates."""
+        if self.labels != other.labels:
+            raise NotTestableError("these are other heads or layers")
         names = [name for name in self.names if name in other.names]
+        if len(names) < 2:
+            raise NotTestableError("there are no two replicates of both")
         ours, theirs = self._of(names), other._of(names)
         left_out = None
         if ours.left_out is not None and theirs.left_out is not None:
             blocks = min(ours.left_out.shape[1], theirs.left_out.shape[1])
             left_out = ours.left_out[:, :blocks] - theirs.left_out[:, :blocks]
-        return Replicates(names, ours.values - theirs.values, left_out)
+        return Replicates(names, ours.values - theirs.values, left_out, None, self.labels)
 
     def _of(self, names: Sequence[str]) -> "Replicates":
         rows = [self.names.index(name) for name in names]
@@ -97,13 +112,15 @@ class Replicates(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A number that is calculated once, over all replicates: `value` [...], the same without each
-    run, [runs, ...], and without each block of inputs, [blocks, ...]; None where these are not
-    known."""
+    """A number that is calculated once, over `count` replicates: `value` [...], the same without
+    each run, [runs, ...], and without each block of inputs, [blocks, ...]; None where these are not
+    known. Numbers of candidates have a last axis for them, with `labels`."""
 
     value: np.ndarray
     without_run: np.ndarray | None
     left_out: np.ndarray | None
+    count: int
+    labels: Sequence = ()
 
     @property
     def values(self) -> np.ndarray:
@@ -118,14 +135,19 @@ class Whole(NamedTuple):
         """Average the candidates' numbers with these weights, [candidates]."""
         without_run = None if self.without_run is None else self.without_run @ weights
         left_out = None if self.left_out is None else self.left_out @ weights
-        return Whole(self.value @ weights, without_run, left_out)
+        return Whole(self.value @ weights, without_run, left_out, self.count)
 
     def chosen(self, pick: Pick, by: "Whole") -> "Whole":
         """Measure the candidate that `pick` picks by the numbers `by`, on the other half of the
         inputs. Its blocks must be known."""
         [picking], _ = _of_half(by.values, by.left_out[None], 0)
         [measured], [left_out] = _of_half(self.values, self.left_out[None], 1)
-        return Whole(measured, self.without_run, left_out).candidate(pick(picking))
+        half = Whole(measured, self.without_run, left_out, self.count)
+        return half.candidate(pick(pd.Series(picking, by.labels)))
+
+    def picked(self, pick: Pick) -> np.ndarray:
+        """Weigh the candidates by their numbers, [candidates]."""
+        return pick(pd.Series(self.value, self.labels))
 
 
 def _of_half(values: np.ndarray, left_out: np.ndarray, half: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ figures have none."""
 import numpy as np
 
 from bertshift.metrics.layer_cka import thirds
-from bertshift.verdicts.deciding import Claims
+from bertshift.verdicts.deciding import ALL, Claims
 from bertshift.verdicts.evidence import NotTestableError
 
 CLAIMS = Claims("beyond")
@@ -24,8 +24,8 @@ def within_minus_between(evidence, task):
                 raise NotTestableError(f"nothing measured for layers {i} and {j}")
         return np.mean(cells[pairs])
 
-    within = min(mean(lower, lower), mean(upper, upper))
-    return float(within - mean(upper, lower))
+    between = mean(upper, lower)
+    return {"lower": mean(lower, lower) - between, "upper": mean(upper, upper) - between}
 
 
 CLAIMS.about(
@@ -35,5 +35,6 @@ CLAIMS.about(
     " them",
     within_minus_between,
     ["mnli"],
+    each=ALL,
     low=0.0,
 )

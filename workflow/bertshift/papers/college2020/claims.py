@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
 
 from bertshift.papers.college2020.reinitialised_heads import cells_of
-from bertshift.rows.ranges import CORRELATION, POSITIVE
-from bertshift.verdicts.deciding import NO_CASES, Claims
+from bertshift.rows.ranges import CORRELATION
+from bertshift.verdicts.deciding import ALL, NO_CASES, Claims
 from bertshift.verdicts.evidence import (
     Curve,
     Evidence,
@@ -16,6 +17,7 @@ from bertshift.verdicts.evidence import (
     Profiles,
     of_checkpoint,
     ratio,
+    with_both_signs,
 )
 
 CLAIMS = Claims("college2020")
@@ -95,8 +97,9 @@ about_gains(
 about_gains(
     "C2.4",
     "largest gain from an intermediate task",
-    lambda gain, final: max(gain(final, first) for first in INTERMEDIATE if first != final),
+    lambda gain, final: {first: gain(final, first) for first in INTERMEDIATE if first != final},
     ["rte", "wnli"],
+    each=ALL,
     high=0.0,
 )
 
@@ -111,9 +114,9 @@ def _list_scores(sweep: Curve, first: int, last: int) -> list[float]:
     return [sweep[k] for k in range(first, last + 1)]
 
 
-def gain_of_upper_layers(evidence: Evidence) -> float:
+def gain_of_upper_layers(evidence: Evidence) -> dict[int, float]:
     sweep = evidence.sweep("rte").exactly(12)
-    return min(_list_scores(sweep, 8, 12)) - sweep[13]
+    return {k: sweep[k] - sweep[13] for k in range(8, 13)}
 
 
 def rise_with_k(evidence: Evidence, task: str) -> Profiles:
@@ -122,16 +125,16 @@ def rise_with_k(evidence: Evidence, task: str) -> Profiles:
     return Profiles(range(len(scores)), scores, constant=0.0)
 
 
-def step_at_ten(evidence: Evidence) -> float:
+def step_at_ten(evidence: Evidence) -> dict[int, float]:
     scores = _list_scores(evidence.sweep("cola").exactly(12), 1, 13)
-    steps = np.diff(scores)
-    other_steps = np.delete(steps, 9)
-    return steps[9] - other_steps.max()
+    steps = dict(enumerate(np.diff(scores), 1))
+    step = steps.pop(10)
+    return {k: step - other for k, other in steps.items()}
 
 
-def range_over_k(evidence: Evidence) -> float:
+def differences_over_k(evidence: Evidence) -> dict[tuple[int, int], float]:
     sweep = evidence.sweep("mrpc")
-    return np.ptp(_list_scores(sweep, 1, sweep.layers))
+    return {(k, j): sweep[k] - sweep[j] for k, j in permutations(range(1, sweep.layers + 1), 2)}
 
 
 def _subtract_majority(evidence: Evidence, task: str) -> pd.Series:
@@ -141,10 +144,11 @@ def _subtract_majority(evidence: Evidence, task: str) -> pd.Series:
     return differences.groupby(rows["position"]).mean()
 
 
-def farthest_from_majority(evidence: Evidence) -> float:
+def distances_to_majority(evidence: Evidence) -> dict[tuple[int, str], float]:
+    """List the differences to the majority class, above and below."""
     differences = _subtract_majority(evidence, "mrpc")
     layers = evidence.sweep("mrpc").layers
-    return differences.loc[1:layers].abs().max()
+    return with_both_signs(differences.loc[1:layers].to_dict())
 
 
 figure3 = partial(claim, "figure3")
@@ -152,6 +156,7 @@ figure3(
     "C3.1",
     "least score with k = 8 to 12 minus that with no layer re-initialised, in points",
     gain_of_upper_layers,
+    each=ALL,
     low=0.0,
 )
 figure3(
@@ -164,14 +169,23 @@ figure3(
 figure3(
     "C3.3",
     "largest score with k up to 8, in points",
-    lambda evidence: max(_list_scores(evidence.sweep("stsb").exactly(12), 1, 8)),
+    lambda evidence: dict(enumerate(_list_scores(evidence.sweep("stsb").exactly(12), 1, 8), 1)),
+    each=ALL,
     high=10.0,
 )
 figure3(
-    "C3.4", "rise from k = 10 to 11 minus the largest other one, in points", step_at_ten, low=0.0
+    "C3.4",
+    "rise from k = 10 to 11 minus the largest other one, in points",
+    step_at_ten,
+    each=ALL,
+    low=0.0,
 )
 figure3(
-    "C3.5", "range of the score over all k, in points", range_over_k, high=0.1, bounds=POSITIVE
+    "C3.5",
+    "largest difference of the scores of two k, in points",
+    differences_over_k,
+    each=ALL,
+    high=0.1,
 )
 figure3(
     "C3.6",
@@ -192,9 +206,9 @@ figure3(
 figure3(
     "C3.8",
     "largest distance of the score with any k to the majority class's, in points",
-    farthest_from_majority,
+    distances_to_majority,
+    each=ALL,
     high=0.1,
-    bounds=POSITIVE,
     inputs=False,
 )
 
@@ -212,9 +226,20 @@ def _average_differences(rows: pd.DataFrame, *layers: int) -> pd.Series:
     return rows.groupby(["layer", "head"])["delta"].mean()
 
 
-def least_on_top(rows: pd.DataFrame) -> float:
+def differences_on_top(rows: pd.DataFrame) -> pd.Series:
     layers = int(rows["layers"].iloc[0])
-    return _average_differences(rows, layers - 1, layers).min()
+    return _average_differences(rows, layers - 1, layers)
+
+
+def third_quartile(differences: pd.Series) -> np.ndarray:
+    """Weigh the two heads that the third quartile lies between."""
+    order = np.argsort(differences.to_numpy(), kind="stable")
+    position = 0.75 * (len(order) - 1)
+    below = int(position)
+    weights = np.zeros(len(order))
+    weights[order[below]] = 1 - (position - below)
+    weights[order[min(below + 1, len(order) - 1)]] += position - below
+    return weights
 
 
 def number_of_head(words: str) -> int:
@@ -245,9 +270,9 @@ def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1
         def summarise_ours(evidence, case=head):
             rows = of_checkpoint(evidence.reinitialised_heads(task), "bert-base-cased")
             rows = rows[rows["head"] == number_of_head(case)]
-            deltas = rows.groupby("layer")["delta"].mean()
             # The digits that tables carry: some of the paper's are 0.
-            return round(deltas.agg(statistic), 9)
+            deltas = rows.groupby("layer")["delta"].mean().round(9)
+            return deltas.mean() if statistic == "mean" else deltas
 
         def read_summary(published, case=head):  # with more digits than the paper's differences
             summary = published[by_head]["rows"][statistic]
@@ -262,7 +287,8 @@ def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1
         heads,
         1,
         "least difference of a head of the last two layers",
-        least_on_top,
+        differences_on_top,
+        each=ALL,
         low=0.0,
         form="{:.3f}",
         **sources,
@@ -271,14 +297,20 @@ def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1
         by_layer,
         1,
         "third quartile of a layer's differences",
-        lambda rows, layer: _average_differences(rows, int(layer)).quantile(0.75),
+        lambda rows, layer: _average_differences(rows, int(layer)),
         ["1", "2"],
+        each=third_quartile,
         high=0.0,
         form="{:.4f}",
         **sources,
     )
     claim_on_head(
-        1, "largest difference of a head in any layer", "max", ["head 4", "head 9"], high=0.0
+        1,
+        "largest difference of a head in any layer",
+        "max",
+        ["head 4", "head 9"],
+        each=ALL,
+        high=0.0,
     )
     claim_on_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
     claim_on_head(3, "mean difference of head 1", "mean", head="head 1", **head_1)

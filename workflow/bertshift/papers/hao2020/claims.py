@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
-from bertshift.verdicts.deciding import Claims, case
+from bertshift.verdicts.deciding import ALL, SOME, Claims, case, of_pairs
 from bertshift.verdicts.evidence import Curve, Profiles, ratio
 
 CLAIMS = Claims("hao2020")
@@ -53,8 +53,14 @@ def depth_of_peak(curve, *_):
 
 
 def lower_layers_restored(curve, _):
-    largest = max(curve[layer] for layer in curve.part(1, 11, 24))
-    return ratio(largest, curve[curve.peak], "the distance with any layer restored")
+    """Divide the distance with each lower layer restored by that with each layer restored."""
+    what = "the distance with any layer restored"
+    layers = range(1, curve.layers + 1)
+    return {
+        (lower, layer): ratio(curve[lower], curve[layer], what)
+        for lower in curve.part(1, 11, 24)
+        for layer in layers
+    }
 
 
 def where_seeds_part(curve, _):
@@ -74,24 +80,26 @@ def faster_growth(curve, _, first):
 
 
 def tasks_apart_over_seeds(evidence, pair, _):
-    """Divide the JS between two tasks by the larger JS between seeds of either. Chance alone sets
-    two seeds of one task apart; they are measured on that task's inputs."""
+    """Divide the JS between two tasks by the JS between seeds of either. Chance alone sets two
+    seeds of one task apart; they are measured on that task's inputs."""
 
     def mean_js(name: str) -> float:
         return evidence.curve(name, "nats").mean(1, 8, 24)
 
-    between_seeds = max(mean_js(f"{task}-{task}") for task in pair.split("-"))
-    return ratio(mean_js(pair), between_seeds, "JS between seeds in layers 1 to 8")
+    what = "JS between seeds in layers 1 to 8"
+    between_tasks = mean_js(pair)
+    tasks = pair.split("-")
+    return {task: ratio(between_tasks, mean_js(f"{task}-{task}"), what) for task in tasks}
 
 
 def step_between_pairs(variant: str):
-    """Find the least step of the mean over layers 12 to 24 from each of PAIRS to the next."""
+    """List the steps of the mean over layers 12 to 24 from each of PAIRS to the next."""
 
-    def least_step(evidence):
+    def steps(evidence):
         means = [evidence.curve(pair, variant).mean(12, 24, 24) for pair in PAIRS]
-        return min(np.diff(means))
+        return dict(zip(PAIRS[1:], np.diff(means), strict=True))
 
-    return least_step
+    return steps
 
 
 # ---- Figures 1 to 3, and the control: the pretrained and the fine-tuned model
@@ -127,8 +135,9 @@ claim(
     "H3.1",
     "largest distance of layers 1 to 11 over the largest of all 24",
     lower_layers_restored,
+    each=of_pairs,
     high=0.5,
-    bounds=SHARE,
+    bounds=POSITIVE,
 )
 claim(
     "figure3",
@@ -206,11 +215,19 @@ CLAIMS.about(
     f"mean JS of layers 1 to 8 {OF_24}, over the larger between seeds of either task",
     tasks_apart_over_seeds,
     [case(pair, "seeds") for pair in PAIRS],
+    each=SOME,
     high=2.0,
     across=True,
     bounds=POSITIVE,
 )
-CLAIMS.about("figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), low=0.0)
 CLAIMS.about(
-    "figure7", "H7.1", STEP.format("SVCCA distance"), step_between_pairs("svcca99"), low=0.0
+    "figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), each=ALL, low=0.0
+)
+CLAIMS.about(
+    "figure7",
+    "H7.1",
+    STEP.format("SVCCA distance"),
+    step_between_pairs("svcca99"),
+    each=ALL,
+    low=0.0,
 )

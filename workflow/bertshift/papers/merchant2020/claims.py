@@ -10,8 +10,15 @@ import pandas as pd
 from bertshift.replicates import NOTHING_FROZEN
 from bertshift.rows import labelling, statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE
-from bertshift.verdicts.deciding import Claims, case
-from bertshift.verdicts.evidence import Curve, Evidence, NotTestableError, ratio, remember
+from bertshift.verdicts.deciding import ALL, Claims, case, of_pairs
+from bertshift.verdicts.evidence import (
+    Curve,
+    Evidence,
+    NotTestableError,
+    ratio,
+    remember,
+    with_both_signs,
+)
 
 CLAIMS = Claims("merchant2020")
 claim = CLAIMS.about
@@ -50,13 +57,24 @@ def deltas(evidence: Evidence) -> np.ndarray:
     return np.array([[delta(evidence, model, task) for task in TASKS] for model in FINETUNED])
 
 
-def largest_over_lexical(evidence: Evidence) -> float:
-    largest = np.abs(deltas(evidence)).max(axis=0)
-    ratios = []
-    for task, change in zip(TASKS, largest, strict=True):
-        lexical = abs(delta(evidence, "lexical", task))
-        ratios.append(ratio(change, lexical, f"Δ of lexical on {labelling.EDGES[task]}"))
-    return max(ratios)
+def by_model_and_task(evidence: Evidence) -> dict[tuple[str, str], float]:
+    return {(model, task): delta(evidence, model, task) for model in FINETUNED for task in TASKS}
+
+
+def over_lexical(evidence: Evidence) -> dict[tuple, float]:
+    lexical = gap_of_lexical(evidence)
+    ratios = {}
+    for (model, task), change in by_model_and_task(evidence).items():
+        name = f"Δ of lexical on {labelling.EDGES[task]}"
+        ratios[model, task] = ratio(change, abs(lexical[name]), name)
+    return with_both_signs(ratios)
+
+
+def gap_of_lexical(evidence: Evidence) -> dict[str, float]:
+    return {
+        f"Δ of lexical on {labelling.EDGES[task]}": delta(evidence, "lexical", task)
+        for task in TASKS
+    }
 
 
 def sd_between_runs(evidence: Evidence, kind: str) -> float:
@@ -118,9 +136,10 @@ claim(
     "table1",
     "T1.2",
     "largest |Δ| over |Δ of lexical| of the same task",
-    largest_over_lexical,
+    over_lexical,
+    each=ALL,
+    gained=gap_of_lexical,
     high=1.0,
-    bounds=POSITIVE,
 )
 inclusive(
     "table1",
@@ -174,7 +193,8 @@ claim(
     "table1",
     "T1.8",
     "largest F1 of randomized minus lexical over tasks",
-    lambda e: max(f1(e, "randomized", task) - f1(e, "lexical", task) for task in TASKS),
+    lambda e: {task: f1(e, "randomized", task) - f1(e, "lexical", task) for task in TASKS},
+    each=ALL,
     high=0.0,
 )
 inclusive(
@@ -193,7 +213,14 @@ inclusive(
     across=True,
     bounds=POSITIVE,
 )
-claim("table1", "T1.12", "least Δ over 3 models and 8 tasks", lambda e: deltas(e).min(), low=-5.0)
+claim(
+    "table1",
+    "T1.12",
+    "least Δ over 3 models and 8 tasks",
+    by_model_and_task,
+    each=ALL,
+    low=-5.0,
+)
 claim(
     "appendix_a",
     "A.1",
@@ -232,9 +259,10 @@ def first_lift_of_dep(evidence: Evidence, kind: str) -> float:
     return _first_of_two(dep[layer] > 0.01 for layer in range(13))
 
 
-def headroom(evidence: Evidence, kind: str) -> float:
+def headroom(evidence: Evidence, kind: str) -> dict[tuple[int, int], float]:
+    """Subtract each layer of base from each of Dep."""
     dep, base = evidence.spearman("dep", kind), evidence.spearman("base", kind)
-    return max(dep.values.values()) - max(base.values.values())
+    return {(k, j): dep[k] - base[j] for k in dep.values for j in base.values}
 
 
 PROBES = ["depth", "distance"]
@@ -253,11 +281,11 @@ inclusive(
     "figure1",
     "F1.2",
     "largest |difference to base| in Spearman correlation, from layer 0 to the last but one",
-    lambda lift, *_: max(abs(lift[k]) for k in range(lift.layers)),
+    lambda lift, *_: with_both_signs({k: lift[k] for k in range(lift.layers)}),
     KEPT,
     of=lift,
+    each=ALL,
     high=0.03,
-    bounds=POSITIVE,
 )
 claim(
     "figure1",
@@ -268,7 +296,15 @@ claim(
     of=lift,
     high=0.0,
 )
-claim("figure1", "F1.4", "best layer of Dep minus best layer of base", headroom, PROBES, low=0.0)
+claim(
+    "figure1",
+    "F1.4",
+    "best layer of Dep minus best layer of base",
+    headroom,
+    PROBES,
+    each=of_pairs,
+    low=0.0,
+)
 
 # ---- Figures 2 and 5
 
@@ -291,14 +327,18 @@ def where_dep_departs(evidence: Evidence) -> float:
     return _first_of_two(dep[k] < min(mnli[k], squad[k]) - 0.05 for k in range(13))
 
 
-def dep_above_the_lower(evidence: Evidence) -> float:
+def dep_minus_others(evidence: Evidence) -> dict[tuple[int, str], float]:
     dep, mnli, squad = of_three(evidence)
-    return max(dep[k] - min(mnli[k], squad[k]) for k in dep.part(6, 11, 12))
+    others = {"mnli": mnli, "squad": squad}
+    layers = dep.part(6, 11, 12)
+    return {(k, name): dep[k] - other[k] for k in layers for name, other in others.items()}
 
 
-def mnli_below_the_higher(evidence: Evidence) -> float:
+def mnli_minus_others(evidence: Evidence) -> dict[tuple[int, str], float]:
     dep, mnli, squad = of_three(evidence)
-    return min(mnli[k] - max(squad[k], dep[k]) for k in mnli.part(1, 11, 12))
+    others = {"squad": squad, "dep": dep}
+    layers = mnli.part(1, 11, 12)
+    return {(k, name): mnli[k] - other[k] for k in layers for name, other in others.items()}
 
 
 def late_drop_of_squad(evidence: Evidence) -> float:
@@ -320,9 +360,9 @@ def last_minus_middle(curve: Curve, *_) -> float:
     return curve[curve.at(12, 12)] - curve[curve.at(6, 12)]
 
 
-def dev_minus_train(evidence: Evidence, task: str) -> float:
+def dev_minus_train(evidence: Evidence, task: str) -> dict[tuple, float]:
     dev, train = rsa(evidence, task, task), rsa(evidence, task, f"{task}_train")
-    return max(abs(dev[k] - train[k]) for k in range(dev.layers + 1))
+    return with_both_signs({k: dev[k] - train[k] for k in range(dev.layers + 1)})
 
 
 claim(
@@ -347,7 +387,8 @@ inclusive(
     "figure2",
     "F2.3",
     "largest RSA of Dep minus the lower of MNLI and SQuAD, layers 6 to 11",
-    dep_above_the_lower,
+    dep_minus_others,
+    each=ALL,
     high=0.02,
 )
 inclusive(
@@ -363,7 +404,8 @@ inclusive(
     "figure2",
     "F2.5",
     "least RSA of MNLI minus the higher of SQuAD and Dep, layers 1 to 11",
-    mnli_below_the_higher,
+    mnli_minus_others,
+    each=ALL,
     low=-0.02,
 )
 inclusive(
@@ -419,8 +461,8 @@ inclusive(
     "largest |RSA of dev minus train inputs| over layers",
     dev_minus_train,
     SINGLE,
+    each=ALL,
     high=0.03,
-    bounds=POSITIVE,
 )
 claim(
     "figure5",
@@ -453,33 +495,31 @@ def lost_of_twelve(task: str, frozen: int):
     return lambda evidence: lost(evidence, task).exactly(12)[frozen]
 
 
-def lost_in_all(task: str):
-    """Make a function that reads what `task` loses with every layer frozen."""
-    return lambda evidence: lost(evidence, task).exactly(12)[12]
-
-
-def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> float:
-    """Subtract the larger loss of MNLI and SQuAD from that of dep. `share`: the loss is a share of
+def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> dict[str, float]:
+    """Subtract the losses of MNLI and of SQuAD from that of dep. `share`: the loss is a share of
     what each task loses with every layer frozen, as their metrics differ."""
+    complete = lost_completely(evidence, layer, unit)
 
     def loss(task):
-        losses = lost(evidence, task).exactly(12)
-        frozen = int(layer) + 1
-        if unit == "points":
-            return losses[frozen]
-        if losses[12] <= 0:
-            raise NotTestableError(
-                f"{labelling.WORDS[task]} loses nothing with every layer frozen"
-            )
-        return losses[frozen] / losses[12]
+        losses = lost(evidence, task).exactly(12)[int(layer) + 1]
+        return losses / complete[_lost_by(task)] if complete else losses
 
-    return loss("dep") - max(loss("mnli"), loss("squad"))
+    dep = loss("dep")
+    return {task: dep - loss(task) for task in ("mnli", "squad")}
 
 
-LOSSES_IN_ALL = {  # the shares of which F3.4 compares
-    f"what {labelling.WORDS[task]} loses with every layer frozen": lost_in_all(task)
-    for task in FINETUNED
-}
+def _lost_by(task: str) -> str:
+    return f"the loss of {labelling.WORDS[task]} with every layer frozen"
+
+
+def lost_completely(evidence: Evidence, _, unit: str) -> dict[str, float]:
+    """List what each task loses with every layer frozen, of which losses are shares if the unit
+    says so."""
+    if unit != "share":
+        return {}
+    return {_lost_by(task): lost(evidence, task).exactly(12)[12] for task in FINETUNED}
+
+
 inclusive(
     "figure3",
     "F3.1",
@@ -522,10 +562,9 @@ claim(
     "F3.4",
     "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
     dep_minus_the_others,
-    [
-        *(case(layer, "points") for layer in ("4", "6")),
-        *(case(layer, "share", shares_of=LOSSES_IN_ALL) for layer in ("4", "6")),
-    ],
+    [case(layer, unit) for layer in ("4", "6") for unit in ("points", "share")],
+    each=ALL,
+    gained=lost_completely,
     low=0.0,
 )
 inclusive(
@@ -549,16 +588,6 @@ def below_all_layers(task: str):
     return points
 
 
-def gain_of(task: str):
-    """Make a function that reads what `task` gains from none to all layers."""
-
-    def gain(evidence: Evidence) -> float:
-        scores = evidence.sweep(task).values
-        return scores[max(scores)] - scores[min(scores)]
-
-    return gain
-
-
 def more_layers_for_dep(evidence: Evidence) -> float:
     def needed(task):
         layers = statistics.layers_to(evidence.sweep(task).values)
@@ -567,6 +596,15 @@ def more_layers_for_dep(evidence: Evidence) -> float:
         return layers
 
     return needed("dep") - max(needed("mnli"), needed("squad"))
+
+
+def gained_from_layers(evidence: Evidence) -> dict[str, float]:
+    gains = {}
+    for task in FINETUNED:
+        scores = evidence.sweep(task).values
+        name = f"the gain of {labelling.WORDS[task]} from all of its layers"
+        gains[name] = scores[max(scores)] - scores[min(scores)]
+    return gains
 
 
 inclusive(
@@ -590,6 +628,6 @@ inclusive(
     more_layers_for_dep,
     low=0.0,
     grid=True,
+    gained=gained_from_layers,
     inputs=False,
-    shares_of={f"the gain of {labelling.WORDS[task]}": gain_of(task) for task in FINETUNED},
 )
