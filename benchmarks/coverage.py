@@ -17,6 +17,10 @@ A third table has designs that are far from normal. Runs, or blocks, are log-nor
 logarithms have a variance of 1. One run in ten is higher by 10 standard deviations of the others.
 Nearly all examples are right. The last column says how often one run is found to lie far from the
 others (`statistics.is_far_off`).
+
+A fourth table has wrong verdicts where the truth lies at a claim's bound, so that neither verdict is
+right: no rule should hold, or fail, in more than 2.5 of 100 studies. Beside each rule stands a
+simpler one: every case by itself, or the t interval over replicates of the largest number of each.
 """
 
 import argparse
@@ -28,8 +32,20 @@ from scipy.special import ndtr, ndtri
 from bertshift.files import BLOCKS
 from bertshift.rows.blocks import outside
 from bertshift.rows.estimates import estimate
-from bertshift.rows.ranges import ANY, POSITIVE, RANGES, SHARE
+from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, RANGES, SHARE
 from bertshift.rows.statistics import is_far_off
+from bertshift.verdicts.deciding import ALL, SOME, Claim, measure_sample
+from bertshift.verdicts.multiplicity import p_over
+from bertshift.verdicts.samples import Replicates
+from bertshift.verdicts.testing import (
+    ERROR,
+    PValues,
+    has_width,
+    of_all,
+    p_of_interval,
+    p_of_permutations,
+    p_of_signs,
+)
 
 DESIGNS = [(3, 3, 50), (5, 5, 50), (1, 5, 50), (25, 1, 50), (2, 1, 50), (2, 5, 50)]
 EFFECTS = ("runs", "seeds", "blocks")
@@ -293,6 +309,120 @@ def normal_designs(rng, studies):
             print_row(*design, dominant, *[percent(count, studies) for count in hits.values()])
 
 
+# ---- Wrong verdicts at the bound. A design makes the p-values of one study, by the simple rule and
+# by ours.
+
+RUNS = 3
+HEADS, GAIN = 72, 0.01
+
+
+def number_claim(**criterion):
+    return Claim("made", "made", None, "a number", **criterion)
+
+
+def make_sample(values, left_out=None):
+    names = [f"seed{run}" for run in range(1, len(values) + 1)]
+    labels = tuple(range(values.shape[1])) if values.ndim > 1 else ()
+    return Replicates(names, values, left_out, None, labels)
+
+
+def over_cases(rng, cases):
+    """Make a claim over all of some cases, each of them at its bound."""
+    numbers = rng.normal(size=(cases, RUNS))
+    p = [p_of_interval(estimate(values), 0.0, np.inf) for values in numbers]
+    holds, fails = zip(*p, strict=True)
+    return PValues(max(holds), min(fails)), p_over(holds, fails, ALL)
+
+
+def on_a_grid(rng, runs):
+    """Make layers of peaks, half of them at 6 or 7, and half at 11 or 12; 9 and up holds."""
+    layers = np.where(rng.uniform(size=runs) < 0.5, 6.0, 11.0) + (rng.uniform(size=runs) < 0.5)
+    claim = number_claim(low=9.0, grid=True)
+    mean = estimate(layers)
+    if has_width(mean):
+        by_mean = p_of_interval(mean, claim.low, claim.high)
+    else:  # five that agree decide
+        agree = 0.0 if runs >= 5 else 1.0
+        by_mean = PValues(agree, 1.0) if claim.holds(mean.mean) else PValues(1.0, agree)
+    return by_mean, measure_sample(claim, make_sample(layers)).p
+
+
+def of_candidates(rng, claim, sizes, deviation, truth):
+    """Make numbers of runs and candidates, on 20 blocks that matter little."""
+    numbers = truth + deviation * rng.normal(size=sizes)
+    effects = deviation * rng.normal(size=(sizes[0], BLOCKS, sizes[1]))
+    effects -= effects.mean(axis=1, keepdims=True)
+    left_out = numbers[:, None] - effects / (BLOCKS - 1)
+    largest = estimate(numbers.max(axis=1))
+    by_largest = p_of_interval(largest, claim.low, claim.high)
+    return by_largest, measure_sample(claim, make_sample(numbers, left_out)).p
+
+
+def best_of_heads(rng, deviation):
+    """Make gains of 72 heads, all of which are at the bound above which some shall be."""
+    claim = number_claim(low=GAIN, each=SOME)
+    return of_candidates(rng, claim, (RUNS, HEADS), deviation, GAIN)
+
+
+def best_gain_of_nothing(rng, deviation):
+    """Make gains of 72 heads, all of which are 0, and some of which shall be above a bound."""
+    claim = number_claim(low=GAIN, each=SOME)
+    return of_candidates(rng, claim, (RUNS, HEADS), deviation, 0.0)
+
+
+def largest_of_layers(rng, layers):
+    """Make distances of layers, all of which are at the bound below which they shall be."""
+    claim = number_claim(high=0.0, each=ALL)
+    return of_candidates(rng, claim, (RUNS, layers), 1.0, 0.0)
+
+
+def along_layers(rng, layers):
+    """Make two unrelated profiles over layers, which seeds have in common but for a tenth."""
+    profiles = rng.normal(size=(2, 1, layers)) + 0.1 * rng.normal(size=(2, RUNS, layers))
+    first, second = stats.rankdata(profiles, axis=2)
+    correlations = [np.corrcoef(*pair)[0, 1] for pair in zip(first, second, strict=True)]
+    mean = estimate(correlations, bounds=CORRELATION)
+    chance = p_of_permutations(*profiles.mean(axis=1))
+    if not has_width(mean):
+        by_seeds = p_of_signs([value > 0 for value in correlations], ["1", "2", "3"])
+    else:
+        by_seeds = p_of_interval(mean, 0.0, np.inf)
+    pairs = zip(by_seeds, chance, strict=True)
+    return by_seeds, PValues(*[of_all(pair) for pair in pairs])
+
+
+def beside_a_null(rng, runs):
+    """Make numbers of a model and of a null without a difference. The simple rule says that the
+    model has more where the null's number is below the claim's bound, here the true value."""
+    model, null = rng.normal(size=(2, runs))
+    by_points = PValues(float(null.mean() > 0), 1.0)
+    more = measure_sample(number_claim(low=0.0), make_sample(model - null)).p
+    return by_points, PValues(more.holds, 1.0)
+
+
+AT_THE_BOUND = {
+    "claim over all of so many cases": (over_cases, (2, 4, 7, 14)),
+    "layer of a peak, runs": (on_a_grid, (3, 5, 6, 12)),
+    "largest of so many layers": (largest_of_layers, (6, 12, 24)),
+    "best of 72 heads at the bound, deviation of seeds": (best_of_heads, (0.005, 0.01)),
+    "best of 72 heads at 0, deviation of seeds": (best_gain_of_nothing, (0.005, 0.01)),
+    "correlation over so many layers": (along_layers, (6, 12)),
+    "more than a null, runs": (beside_a_null, (3, 5)),
+}
+
+
+def wrong_at_the_bound(rng, studies):
+    """Print the table of wrong verdicts at the bound, per hundred studies."""
+    print_row("design", "size", "simple: holds", "fails", "ours: holds", "fails")
+    for name, (design, sizes) in AT_THE_BOUND.items():
+        for size in sizes:
+            wrong = np.zeros(4, int)
+            for _ in range(studies):
+                simple, ours = design(rng, size)
+                wrong += np.array([*simple, *ours]) < ERROR
+            print_row(name, size, *[percent(count, studies) for count in wrong])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=4000)
@@ -300,6 +430,7 @@ def main():
     normal_designs(np.random.default_rng(1), studies)
     near_ends(np.random.default_rng(2), studies)
     far_from_normal(np.random.default_rng(3), studies)
+    wrong_at_the_bound(np.random.default_rng(4), studies)
     error = 100 * stats.binom.std(studies, 0.95) / studies
     print(f"percent of {studies} studies; the standard error of 95 is {error:.1f}")
 

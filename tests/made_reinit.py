@@ -39,7 +39,7 @@ def rows_of(task, model, init, seed, value, **more):
     ]  # fmt: skip
 
 
-def layers_sweep(task, layers=12, inits=5):
+def layers_sweep(task, layers=12, inits=6):
     rows = []
     for init, k in product(range(1, inits + 1), range(1, layers + 2)):
         value = STORY[task]((k - 1) / layers)
@@ -48,7 +48,7 @@ def layers_sweep(task, layers=12, inits=5):
     return pd.DataFrame(rows)
 
 
-def heads(task, inits=5, seeds=1, baselines=5, spread=0.01):
+def heads(task, inits=6, seeds=1, baselines=5, spread=0.01):
     """The paper's differences."""
     entry = PAPER["figure5" if task == "cola" else "figure6"]
     middle, rows, plain = entry["baseline"], [], []

@@ -78,4 +78,4 @@ def test_heads_of_another_model_have_other_numbers(changed):
 
 def test_failed_baselines_are_counted_in_the_reason(changed):
     rows = changed("figure5", lambda table: table.assign(baseline_left_out=1))
-    assert rows.loc["C5.1", "reason"].endswith("Without 5 that failed to train.")
+    assert rows.loc["C5.1", "reason"].endswith("Without 6 that failed to train.")

@@ -4,7 +4,7 @@ from made_papers import stretched
 
 from bertshift.errors import UserError
 from bertshift.papers.kovaleva2019 import figure3
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED
+from bertshift.verdicts.deciding import FAILS, HOLDS
 
 NAME, PATH = "kovaleva2019/figure3", "results/relation_heads/base.tsv"
 
@@ -12,7 +12,7 @@ NAME, PATH = "kovaleva2019/figure3", "results/relation_heads/base.tsv"
 def make_matrix():
     """Make scores up to 0.15, and two heads at .2 and .21."""
     matrix = np.random.default_rng(0).uniform(0, 0.15, (12, 12))
-    matrix[0, 1], matrix[-1, -2] = 0.2, 0.21
+    matrix[0, 1], matrix[6, 5] = 0.2, 0.21
     return matrix
 
 
@@ -50,7 +50,10 @@ def test_the_papers_own_figure_agrees_with_itself_and_bears_out_its_two_heads(pa
     assert row["value"].tolist() == paper["figure3"]["example"]["L7H6"]
     rows = verdicts(matrix)
     assert (rows.loc[CLAIMS, "verdict"] == HOLDS).all()
-    assert rows.loc[CLAIMS[:2], "ours"].tolist() == [2, 1]
+    # Both are above the third best head, by .087 and .135.
+    third = np.sort(matrix.ravel())[-3]
+    lead = matrix[[0, 6], [1, 5]] - third
+    assert rows.loc[CLAIMS[:2], "ours"].tolist() == pytest.approx(lead.tolist(), abs=1e-6)
     assert rows.loc["K3.2", "verdict"] == FAILS
     assert rows.loc["K3.2", "ours"] == pytest.approx(-0.1, abs=0.01)
     assert (verdicts(matrix[::-1]).loc[CLAIMS[:2], "verdict"] == FAILS).all()
@@ -60,7 +63,8 @@ def test_runs_of_other_checkpoints_do_not_agree_with_the_papers(decide):
     tables = make_tables(make_matrix())
     tables[PATH].loc[tables[PATH]["init"] > 1, "checkpoint"] = "google/multiberts-seed_0@1234567"
     row = decide(NAME, tables).loc["K3.1 (L1H2)"]
-    assert (row["verdict"], row["replicates"]) == (UNDECIDED, 1)
+    assert (row["verdict"], row["replicates"]) == (HOLDS, 1)
+    assert "over inputs alone" in row["reason"]
 
 
 def test_a_score_that_positions_give_is_no_relation(verdicts):
@@ -68,10 +72,10 @@ def test_a_score_that_positions_give_is_no_relation(verdicts):
     assert rows.loc[CLAIMS[2:], "verdict"].tolist() == [FAILS, HOLDS]
 
 
-@pytest.mark.parametrize(("inits", "verdict"), [(1, UNDECIDED), (5, HOLDS)])
-def test_the_other_direction_may_score_higher(verdicts, inits, verdict):
+@pytest.mark.parametrize("inits", [1, 5])
+def test_the_other_direction_may_score_higher(verdicts, inits):
     row = verdicts(back=2, inits=inits).loc["K3.2"]
-    assert (row["verdict"], row["replicates"]) == (verdict, inits)
+    assert (row["verdict"], row["replicates"]) == (HOLDS, inits)
 
 
 def test_one_model_at_a_time(paper):

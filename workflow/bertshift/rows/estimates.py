@@ -16,8 +16,11 @@ adds its variance with its degrees of freedom in the same way: the replicates do
 The interval of a number that has a range is taken on a scale without ends, and never leaves the
 range (`ranges`).
 
-The weighted t is Cochran and Cox's (1950). Satterthwaite's degrees of freedom are too many where R
-is 2 or 3, and percentiles of a bootstrap over so few runs are far too narrow:
+The weighted t is Cochran and Cox's (1950). It is meant for 95 %: of small p-values that are
+corrected for their number it finds too many, as the spread of three runs may be small by chance.
+There the squares of t are weighed, sqrt(sum V t^2 / sum V): then no p-value is too small
+(Banerjee 1961), and the interval is somewhat wider. Satterthwaite's degrees of freedom are too many
+where R is 2 or 3, and percentiles of a bootstrap over so few runs are far too narrow:
 benchmarks/coverage.py. Numbers that are no means over inputs have pseudo-values in the place of
 y_rb: B theta_r - (B - 1) theta_r(-b) of the delete-a-block jackknife. Replicates that are pairs of
 runs share these, so that they have pseudo-values of the runs: R theta - (R - 1) theta(-r).
@@ -57,6 +60,8 @@ class Estimate:
     replicates: int
     interval: str
     bounds: ranges.Range | tuple[np.ndarray, np.ndarray] = ranges.ANY
+    # of the mean of t over components: 1 weighs t (Cochran and Cox), 2 its square (Banerjee)
+    order: int = 1
 
     @property
     def low(self) -> float | np.ndarray:
@@ -71,10 +76,11 @@ class Estimate:
     def _errors(self, tail: float) -> float | np.ndarray:
         """Find how many standard errors from the mean a share `tail` of the distribution
         begins."""
-        return sum(
-            weight * distributions.t.isf(tail, freedom)
+        powers = [
+            weight * distributions.t.isf(tail, freedom) ** self.order
             for weight, freedom in self.variance_components
-        )
+        ]
+        return sum(powers) ** (1 / self.order)
 
     def below(self, value: float) -> float:
         """Calculate the probability that the true value lies below `value`, for a single number

@@ -180,9 +180,11 @@ def case(*words: str, **criterion) -> Case:
 def of_pairs(numbers: pd.Series) -> np.ndarray:
     """Weigh by 1, of candidates that compare each of one kind with each of another, the pair of the
     largest of either kind: its first has the largest numbers, its second the smallest."""
-    first = numbers.groupby(level=0, sort=False).mean().idxmax()
-    second = numbers.groupby(level=1, sort=False).mean().idxmin()
-    return (numbers.index == (first, second)).astype(float)
+    firsts, seconds = (np.array(labels) for labels in zip(*numbers.index, strict=True))
+    values = numbers.to_numpy()
+    first = pd.Series(values).groupby(firsts).mean().idxmax()
+    second = pd.Series(values).groupby(seconds).mean().idxmin()
+    return ((firsts == first) & (seconds == second)).astype(float)
 
 
 NO_CASES = (case(),)
@@ -411,7 +413,7 @@ def _compare_with_null(claim: Claim, results: Results, null: Results) -> tuple[f
     if claim.direction == LESS:
         more = replace(more, low=-np.inf, high=0.0)
     picking = _picking(claim, results) or (ours if callable(claim.each) else differences)
-    measured = _measure_sample(more, differences, picking)
+    measured = measure_sample(more, differences, picking)
     numbers = theirs.values.mean(axis=0)
     number = numbers @ theirs.picked(claim.pick) if claim.each else numbers
     return measured.p.holds, float(number)
@@ -456,16 +458,17 @@ def _measure(claim: Claim, results: Results) -> Measured:
     sample, numbers = _sample(claim, results)
     if claim.gained and len(sample.names) > 1:
         _check_gained(claim, results)
-    measured = _measure_sample(claim, sample, _picking(claim, results) or sample)
+    measured = measure_sample(claim, sample, _picking(claim, results))
     profiles = [number.profiles for number in numbers if number.profiles]
     return _with_permutations(claim, measured, profiles) if profiles else measured
 
 
-def _measure_sample(
-    claim: Claim, sample: Replicates | Whole, picking: Replicates | Whole
+def measure_sample(
+    claim: Claim, sample: Replicates | Whole, picking: Replicates | Whole | None = None
 ) -> Measured:
-    """Test a number, or those of several candidates, some of which are picked by others' numbers
-    (`picking`)."""
+    """Test a number, or those of several candidates. These are picked by their own numbers, or by
+    those of `picking`."""
+    picking = picking or sample
     if callable(claim.each):
         return _measure_picked(claim, sample, picking)
     if claim.each:
@@ -485,37 +488,24 @@ def _measure_candidates(
     claim: Claim, sample: Replicates | Whole, picking: Replicates | Whole
 ) -> Measured:
     """Test a claim about several candidates: one verdict needs all of them, and the other some. The
-    number is that of the candidate that decides, or of the one that is least sure."""
+    number is that of the farthest candidate, or of the one that was picked on other data."""
     count = sample.values.shape[-1]
-    candidates = [sample.candidate(weights) for weights in np.eye(count)]
-    tests = [_test(claim, candidate) for candidate in candidates]
-    for_all, for_some = [p.holds for _, p in tests], [p.fails for _, p in tests]
+    tests = [_test(claim, sample.candidate(weights))[1] for weights in np.eye(count)]
+    for_all, for_some = [p.holds for p in tests], [p.fails for p in tests]
     if claim.each == SOME:
         for_all, for_some = for_some, for_all
-    p_all = of_all(for_all)
-    least_sure = int(np.argmax(for_all))
-    by_all = Measured(
-        candidates[least_sure],
-        tests[least_sure][0],
-        UNKNOWN,
-        sample.count,
-        [f"The least sure of {count}, each of which the verdict needs."],
-    )
-    if count <= FEW:
-        p_some = of_some(for_some)
-        surest = int(np.argmin(for_some))
-        sentences = [f"The surest of {count}, corrected for their number."]
-        by_some = Measured(
-            candidates[surest], tests[surest][0], UNKNOWN, sample.count, sentences
-        )
-    else:
-        by_some = _measure_picked(claim, sample, picking)
-        p_some = by_some.p.fails if claim.each == ALL else by_some.p.holds
-    if claim.each == ALL:
-        deciding = by_some if p_some < ERROR else by_all
-        return deciding._replace(p=PValues(p_all, p_some))
-    deciding = by_all if p_all < ERROR else by_some
-    return deciding._replace(p=PValues(p_some, p_all))
+    p_all, p_some = of_all(for_all), of_some(for_some)
+    farthest = sample.candidate(sample.picked(claim.pick))
+    mean, _ = _test(claim, farthest)
+    sentence = f"The farthest of {count}, of which one verdict needs each."
+    deciding = Measured(farthest, mean, UNKNOWN, sample.count, [sentence])
+    if count > FEW:
+        picked = _measure_picked(claim, sample, picking)
+        p_some = picked.p.fails if claim.each == ALL else picked.p.holds
+        if p_some < ERROR or claim.each == SOME and not p_all < ERROR:
+            deciding = picked
+    p = PValues(p_all, p_some) if claim.each == ALL else PValues(p_some, p_all)
+    return deciding._replace(p=p)
 
 
 def _measure_picked(
@@ -684,7 +674,7 @@ def _measure_over_all(claim: Claim, results: Results) -> Measured:
     picking = sample
     if claim.picked_by is not None:
         picking = _whole(replace(claim, value=claim.picked_by), results)
-    return _measure_sample(claim, sample, picking)
+    return measure_sample(claim, sample, picking)
 
 
 def _whole(claim: Claim, results: Results) -> Whole:

@@ -14,6 +14,7 @@ cross-validation; here they do not, as the two means would not be independent (B
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from bertshift.verdicts.testing import count_independent
 
 # From candidates' numbers, by their labels, to the weights of those that are picked.
 Pick = Callable[[pd.Series], np.ndarray]
+BANERJEE = 2  # the order of `Estimate`
 
 
 class Baselines(NamedTuple):
@@ -52,12 +54,13 @@ class Replicates(NamedTuple):
         return len(self.names)
 
     def estimate(self, bounds: ranges.Range) -> Estimate:
-        """Estimate the mean of a single number."""
+        """Estimate the mean of a single number, with p-values to correct for their number."""
         shared = None
         if self.baselines is not None:
             variance = float(np.mean(self.baselines.changes)) ** 2
             shared = Shared(variance, self.baselines.freedom)
-        return estimate(self.values, self.names, self.left_out, bounds, shared=shared)
+        mean = estimate(self.values, self.names, self.left_out, bounds, shared=shared)
+        return replace(mean, order=BANERJEE)
 
     def candidate(self, weights: np.ndarray) -> "Replicates":
         """Average the candidates' numbers with these weights, [candidates]."""
@@ -127,9 +130,10 @@ class Whole(NamedTuple):
         return np.asarray(self.value)[None]
 
     def estimate(self, bounds: ranges.Range) -> Estimate:
-        """Estimate a single number."""
+        """Estimate a single number, with p-values to correct for their number."""
         without_run = [] if self.without_run is None else self.without_run
-        return estimate_of_all(float(self.value), without_run, self.left_out, bounds)
+        mean = estimate_of_all(float(self.value), without_run, self.left_out, bounds)
+        return replace(mean, order=BANERJEE)
 
     def candidate(self, weights: np.ndarray) -> "Whole":
         """Average the candidates' numbers with these weights, [candidates]."""
