@@ -18,8 +18,8 @@ logarithms have a variance of 1. One run in ten is higher by 10 standard deviati
 Nearly all examples are right. The last column says how often one run is found to lie far from the
 others (`statistics.is_far_off`).
 
-A fourth table has wrong verdicts where the truth lies at a claim's bound, so that neither verdict is
-right: no rule should hold, or fail, in more than 2.5 of 100 studies. Beside each rule stands a
+A fourth table has wrong verdicts where the truth lies at a claim's bound, so that neither verdict
+is right: no rule should hold, or fail, in more than 2.5 of 100 studies. Beside each rule stands a
 simpler one: every case by itself, or the t interval over replicates of the largest number of each.
 """
 
@@ -309,8 +309,8 @@ def normal_designs(rng, studies):
             print_row(*design, dominant, *[percent(count, studies) for count in hits.values()])
 
 
-# ---- Wrong verdicts at the bound. A design makes the p-values of one study, by the simple rule and
-# by ours.
+# ---- Wrong verdicts at the bound. A design makes the p-values of one study, by the simple rule
+# and by ours.
 
 RUNS = 3
 HEADS, GAIN = 72, 0.01

@@ -27,13 +27,15 @@ from bertshift.files import read_tsv
 from bertshift.papers import by_name
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.release import redraw
-from bertshift.verdicts.deciding import BEYOND, TOO, UNTESTED
+from bertshift.verdicts.deciding import UNTESTED
 
+MORE = "more than for noise of this size"
+NOT_MORE = f"not shown to be {MORE}"
 VERDICTS = {
     **{word: word for word in ("holds", "fails", "undecided")},
     "hold": "holds",
-    "hold for noise too": f"holds, {TOO}",
-    "hold beyond matched noise": f"holds, {BEYOND}",
+    "hold more than for noise": f"holds, {MORE}",
+    "hold not shown to be more than for noise": f"holds, {NOT_MORE}",
     "fail": "fails",
     "not testable": UNTESTED,
 }
@@ -164,8 +166,8 @@ def test_verdicts_of_the_findings_are_those_of_the_claims():
         number |= dict(rows[f"{kind}verdict"].value_counts()) | dict(
             rows[f"{kind}null"].value_counts()
         )
-        told = f"Of its {len(rows)} {what}, {number['holds']} hold ({number.get(TOO, 0)} {TOO}, {number.get(BEYOND, 0)} "
-        told += f"{BEYOND}), {number['fails']} fail, {number['undecided']} are undecided"
+        told = f"Of its {len(rows)} {what}, {number['holds']} hold ({number.get(MORE, 0)} {MORE}, {number.get(NOT_MORE, 0)} "
+        told += f"{NOT_MORE}), {number['fails']} fail, {number['undecided']} are undecided"
         assert f"{told} and {number[UNTESTED]} are not testable" in text
 
     nulls = claims["null"].map(lambda null: f", {null}" if null else "")

@@ -11,8 +11,9 @@ TINY = 1e-8
 
 @pytest.fixture(scope="session")
 def decide(published):
-    """decide("paper/figure", tables) -> the rows of its claims. Runs of made-up tables are alike; here
-    they differ by a little, and so do blocks of inputs, so that a verdict rests on an interval."""
+    """decide("paper/figure", tables) -> the rows of its claims. Runs of made-up tables are alike;
+    here they differ by a little, and so do blocks of inputs, so that a verdict rests on an
+    interval."""
 
     def decide(name, tables):
         paper = published[name.partition("/")[0]]

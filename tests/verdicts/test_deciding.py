@@ -241,7 +241,11 @@ def test_a_claim_that_holds_is_compared_with_its_nulls(table, published, nulls, 
     row = rows.set_index("claim").loc["F2.1 (mnli)"]
     assert (row["verdict"], row["null"]) == (HOLDS, said)
     assert (rows.loc[rows["verdict"] != HOLDS, "null"] == "").all()
-    sentence = "Beside it, noise of this size has" if "mnli.noise" in nulls else "Beside it, shuffled labels has"
+    sentence = (
+        "Beside it, noise of this size has"
+        if "mnli.noise" in nulls
+        else "Beside it, shuffled labels have"
+    )
     assert sentence in row["reason"]
 
 
@@ -416,9 +420,7 @@ def test_few_candidates_are_corrected_for_their_number(published):
     noise = np.array([1, -1, 1, -1, 1, -1]) / np.sqrt(1.2)  # of which the deviation is 1
     rows = runs_with(t / np.sqrt(6) + noise)
     twice = lambda evidence: {name: mean_value(evidence) for name in "ab"}
-    held = {
-        each: decide_about(paper, rows, twice, low=0.0, each=each) for each in (ALL, SOME)
-    }
+    held = {each: decide_about(paper, rows, twice, low=0.0, each=each) for each in (ALL, SOME)}
     assert {each: row["verdict"] for each, row in held.items()} == {ALL: HOLDS, SOME: UNDECIDED}
     assert [row["p_holds"] for row in held.values()] == pytest.approx([0.02, 0.04])
 

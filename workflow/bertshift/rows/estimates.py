@@ -19,8 +19,8 @@ range (`ranges`).
 The weighted t is Cochran and Cox's (1950). It is meant for 95 %: of small p-values that are
 corrected for their number it finds too many, as the spread of three runs may be small by chance.
 There the squares of t are weighed, sqrt(sum V t^2 / sum V): then no p-value is too small
-(Banerjee 1961), and the interval is somewhat wider. Satterthwaite's degrees of freedom are too many
-where R is 2 or 3, and percentiles of a bootstrap over so few runs are far too narrow:
+(Banerjee 1961), and the interval is somewhat wider. Satterthwaite's degrees of freedom are too
+many where R is 2 or 3, and percentiles of a bootstrap over so few runs are far too narrow:
 benchmarks/coverage.py. Numbers that are no means over inputs have pseudo-values in the place of
 y_rb: B theta_r - (B - 1) theta_r(-b) of the delete-a-block jackknife. Replicates that are pairs of
 runs share these, so that they have pseudo-values of the runs: R theta - (R - 1) theta(-r).

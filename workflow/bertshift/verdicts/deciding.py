@@ -11,10 +11,10 @@ Some numbers are of another kind, and have other tests (`testing`):
 
     on a grid      such as the layer of a peak, a rank or a count: the sign test over runs
     a correlation  over layers: a permutation test of the layers beside the interval
-    candidates     the claim is about all of several numbers, or about some. "All" needs the test of
-                   each (intersection-union). "Some" needs that of one, with Bonferroni's correction
-                   for up to FEW candidates; of more, the one that was picked on other data
-                   (`samples`)
+    candidates     the claim is about all of several numbers, or about some. "All" needs the test
+                   of each (intersection-union). "Some" needs that of one, with Bonferroni's
+                   correction for up to FEW candidates; of more, the one that was picked on other
+                   data (`samples`)
 
     the largest is below a bound     ALL   holds: each is below      fails: some is above
     the largest is above a bound     SOME  holds: some is above      fails: each is below
@@ -95,8 +95,8 @@ class Claim:
     It holds where low <= value <= high (strictly if `strict`).
 
     With `each`, the value has a number for each candidate. The claim is about ALL of them, about
-    SOME, or about those that a function of the numbers picks. `picked_by(evidence)` are the numbers
-    to pick by, if they are others.
+    SOME, or about those that a function of the numbers picks. `picked_by(evidence)` are the
+    numbers to pick by, if they are others.
     """
 
     id: str
@@ -178,8 +178,8 @@ def case(*words: str, **criterion) -> Case:
 
 
 def of_pairs(numbers: pd.Series) -> np.ndarray:
-    """Weigh by 1, of candidates that compare each of one kind with each of another, the pair of the
-    largest of either kind: its first has the largest numbers, its second the smallest."""
+    """Weigh by 1, of candidates that compare each of one kind with each of another, the pair of
+    the largest of either kind: its first has the largest numbers, its second the smallest."""
     firsts, seconds = (np.array(labels) for labels in zip(*numbers.index, strict=True))
     values = numbers.to_numpy()
     first = pd.Series(values).groupby(firsts).mean().idxmax()
@@ -338,7 +338,9 @@ def _decide(
     if row["verdict"] == HOLDS:
         compared = _compare_with_nulls(claim, results, null_results)
         row |= {P_MORE[null]: p for null, (p, _) in compared.items()}
-        row["null"] = describe_nulls({null: p for null, (p, _) in compared.items()}, claim.direction)
+        row["null"] = describe_nulls(
+            {null: p for null, (p, _) in compared.items()}, claim.direction
+        )
         sentences += _describe_numbers({null: number for null, (_, number) in compared.items()})
     return row | {"reason": " ".join(sentences)}
 
@@ -362,9 +364,9 @@ def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
             " it varies."
         )
     # Pairs of runs are more than their runs.
-    if not claim.across and count_independent(measured.sample.names) == len(values):
-        if statistics.is_far_off(values):
-            sentences.append("One replicate lies far from the others.")
+    is_pair = not claim.across and count_independent(measured.sample.names) < len(values)
+    if not is_pair and statistics.is_far_off(values):
+        sentences.append("One replicate lies far from the others.")
     if np.isnan(p).any():
         return UNDECIDED, f"{' '.join(sentences)} It has no interval."
     if p.holds < ERROR:
@@ -421,10 +423,14 @@ def _compare_with_null(claim: Claim, results: Results, null: Results) -> tuple[f
 
 def _describe_numbers(numbers: Mapping[str, float]) -> list[str]:
     """Write a sentence on the claim's numbers for each null."""
-    parts = [f"{NULL_WORDS[null]} has {number:.3g}" for null, number in numbers.items()]
-    if len(parts) > 1:
-        parts[1:] = [part.replace(" has", "", 1) for part in parts[1:]]
-    return [f"Beside it, {' and '.join(parts)}."] if parts else []
+    if not numbers:
+        return []
+    verb = " have" if [*numbers] == [nulls.SHUFFLED] else " has"
+    parts = []
+    for null, number in numbers.items():
+        parts.append(f"{NULL_WORDS[null]}{verb} {number:.3g}")
+        verb = ""
+    return [f"Beside it, {' and '.join(parts)}."]
 
 
 def _describe_families(evidence: Evidence, families: Sequence[str]) -> list[str]:
@@ -487,8 +493,8 @@ def _picking(claim: Claim, results: Results) -> Replicates | None:
 def _measure_candidates(
     claim: Claim, sample: Replicates | Whole, picking: Replicates | Whole
 ) -> Measured:
-    """Test a claim about several candidates: one verdict needs all of them, and the other some. The
-    number is that of the farthest candidate, or of the one that was picked on other data."""
+    """Test a claim about several candidates: one verdict needs all of them, and the other some.
+    The number is that of the farthest candidate, or of the one that was picked on other data."""
     count = sample.values.shape[-1]
     tests = [_test(claim, sample.candidate(weights))[1] for weights in np.eye(count)]
     for_all, for_some = [p.holds for p in tests], [p.fails for p in tests]
@@ -522,7 +528,9 @@ def _measure_picked(
     except NotTestableError as error:
         chosen = sample.candidate(picking.picked(claim.pick))
         mean, _ = _test(claim, chosen)
-        sentence = f"One of {count}, picked on the same {other}, as {error}; so it decides nothing."
+        sentence = (
+            f"One of {count}, picked on the same {other}, as {error}; so it decides nothing."
+        )
         return Measured(chosen, mean, PValues(1.0, 1.0), sample.count, [sentence])
     mean, p = _test(claim, chosen)
     return Measured(chosen, mean, p, sample.count, [f"One of {count}, picked on other {other}."])
@@ -558,9 +566,7 @@ def _test_signs(claim: Claim, sample: Replicates | Whole) -> PValues:
     return p_of_signs([claim.holds(value) for value in sample.values], sample.names)
 
 
-def _describe_signs(
-    claim: Claim, sample: Replicates | Whole, mean: Estimate | None
-) -> list[str]:
+def _describe_signs(claim: Claim, sample: Replicates | Whole, mean: Estimate | None) -> list[str]:
     """Say that the signs of the replicates decide, where they do."""
     if isinstance(sample, Whole):
         return []
@@ -574,9 +580,7 @@ def _describe_signs(
     return [f"The sign test decides, with six or more that are independent{pairs}."]
 
 
-def _with_permutations(
-    claim: Claim, measured: Measured, profiles: Sequence[Profiles]
-) -> Measured:
+def _with_permutations(claim: Claim, measured: Measured, profiles: Sequence[Profiles]) -> Measured:
     """Let a rank correlation hold only where a permutation test of the layers says so, and fail
     only so where it fails below 0; say so in a sentence with the two-sided p."""
     first = np.mean([profile.first for profile in profiles], axis=0)
@@ -636,8 +640,8 @@ def _sample(claim: Claim, results: Results) -> tuple[Replicates, list[Number]]:
 def _baselines(
     claim: Claim, results: Results, numbers: Mapping[int | str, Number]
 ) -> Baselines | None:
-    """Compute how far the number changes where the baselines that seeds share are lower. Pretraining
-    runs have baselines of their own, and their spread shows it."""
+    """Compute how far the number changes where the baselines that seeds share are lower.
+    Pretraining runs have baselines of their own, and their spread shows it."""
     lower = results.with_lower_baselines
     if lower is None or not all(str(name).startswith("seed") for name in numbers):
         return None
@@ -678,8 +682,8 @@ def _measure_over_all(claim: Claim, results: Results) -> Measured:
 
 
 def _whole(claim: Claim, results: Results) -> Whole:
-    """Compute a number over all replicates, and the same without each run and without each block of
-    inputs."""
+    """Compute a number over all replicates, and the same without each run and without each block
+    of inputs."""
     number = _compute(claim, results)
     rows = _rows_read(claim, results, number.models)
     replicates = _runs_in(rows, "init", "seed") or _runs_in(rows, "init")
@@ -735,9 +739,7 @@ def _values_without_runs(
     return values
 
 
-def _values_without_blocks(
-    claim: Claim, results: Results, number: Number
-) -> list[np.ndarray]:
+def _values_without_blocks(claim: Claim, results: Results, number: Number) -> list[np.ndarray]:
     """Compute the claim's number without each block of inputs; empty where it cannot be
     computed."""
     if not claim.inputs or not np.isfinite(number.value).all():

@@ -28,7 +28,8 @@ def ratio(value: float, to: float, what: str) -> float:
 
 
 def with_both_signs(numbers: Mapping) -> dict[tuple, float]:
-    """List numbers and their negatives: all are below a bound where no number is farther from 0."""
+    """List numbers and their negatives: all are below a bound where no number is farther from
+    0."""
     signs = {"above": 1.0, "below": -1.0}
     return {
         (label, side): sign * number

@@ -8,10 +8,10 @@ SOME where the paper's file says so. With the p-values of n cases:
     some   holds: min(1, n min p_k)                           fails: max p_k
 
 So a claim fails by one of its cases only where that case is sure enough for one of n. A claim
-cannot hold, or fail, by all of its cases where one was not tested. The claims of a paper are decided
-on the same few runs: those that hold are corrected for the number of claims by Holm 1979, and so
-are those that fail. No claim that has several cases is about their average: where a paper speaks of
-one, the average is the claim's only number.
+cannot hold, or fail, by all of its cases where one was not tested. The claims of a paper are
+decided on the same few runs: those that hold are corrected for the number of claims by Holm 1979,
+and so are those that fail. No claim that has several cases is about their average: where a paper
+speaks of one, the average is the claim's only number.
 """
 
 from collections.abc import Collection
@@ -43,9 +43,9 @@ COLUMNS = ["claim_verdict", "claim_null", *CLAIM_P, *ADJUSTED]
 def with_claim_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     """Add COLUMNS to a paper's rows of `Claims.decide`; cases of one claim share them.
 
-    `claim_p_holds` and `claim_p_fails` are the p-values of the claim over its cases, NaN where none
-    was tested, and `adjusted_p_holds` and `adjusted_p_fails` the same after Holm's correction for
-    the paper's claims.
+    `claim_p_holds` and `claim_p_fails` are the p-values of the claim over its cases, NaN where
+    none was tested, and `adjusted_p_holds` and `adjusted_p_fails` the same after Holm's correction
+    for the paper's claims.
     """
     ids, verdicts = [], []
     for id, cases in rows.groupby("id", sort=False):
@@ -71,8 +71,8 @@ def verdict_of(p: PValues) -> str:
 
 
 def p_over(p_holds: Collection[float], p_fails: Collection[float], over: str) -> PValues:
-    """Calculate the p-values of a claim from those of its cases, NaN for a case that was not tested
-    or has no interval. NaN where all are."""
+    """Calculate the p-values of a claim from those of its cases, NaN for a case that was not
+    tested or has no interval. NaN where all are."""
     tested = [p for p in zip(p_holds, p_fails, strict=True) if not np.isnan(p).any()]
     if not tested:
         return PValues(np.nan, np.nan)
@@ -103,8 +103,9 @@ def _p_values(cases: pd.DataFrame) -> PValues:
 
 
 def _null(cases: pd.DataFrame) -> str:
-    """Say what a claim that holds has beside the nulls: over all cases, more than a null only where
-    each case does; over some, by the case that is surest to hold, corrected for their number."""
+    """Say what a claim that holds has beside the nulls: over all cases, more than a null only
+    where each case does; over some, by the case that is surest to hold, corrected for their
+    number."""
     p_values = {}
     for null in nulls.NULLS:
         p = cases[P_MORE[null]]
@@ -119,7 +120,7 @@ def _null(cases: pd.DataFrame) -> str:
 
 
 def _direction(cases: pd.DataFrame) -> str:
-    """The word for what is farther within the range; both where cases differ."""
+    """Return the word for what is farther within the range; both where cases differ."""
     words = [
         word
         for word, end in ((MORE, "criterion_low"), (LESS, "criterion_high"))

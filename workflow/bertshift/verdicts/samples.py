@@ -1,16 +1,16 @@
 """A claim's number on all replicates, and without each block of inputs.
 
 Some numbers are those of one of several candidates: the largest gain of 72 heads. Picked and
-measured on the same data, such a number is too large, by chance alone. So it is picked on other data
-(`chosen`). With y_rbc the pseudo-value of the jackknife of replicate r, block b of the inputs and
-candidate c:
+measured on the same data, such a number is too large, by chance alone. So it is picked on other
+data (`chosen`). With y_rbc the pseudo-value of the jackknife of replicate r, block b of the inputs
+and candidate c:
 
     c     is picked by the mean of y_rbc over the first half of the replicates and of the blocks
     Y_rb  = y_rbc of the other replicates and blocks, a number as any other (`rows.estimates`)
 
 Given the candidate, the expectation of Y is the candidate's own. Both halves take turns in
-cross-validation; here they do not, as the two means would not be independent (Bengio and Grandvalet
-2004), and their interval would be too narrow.
+cross-validation; here they do not, as the two means would not be independent (Bengio and
+Grandvalet 2004), and their interval would be too narrow.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,8 +31,9 @@ BANERJEE = 2  # the order of `Estimate`
 
 
 class Baselines(NamedTuple):
-    """What all seeds have in common: the change of the number on each replicate, [replicates, ...],
-    where baselines are lower by a standard error of their mean, and its degrees of freedom."""
+    """What all seeds have in common: the change of the number on each replicate, [replicates,
+    ...], where baselines are lower by a standard error of their mean, and its degrees of
+    freedom."""
 
     changes: np.ndarray
     freedom: int
@@ -40,8 +41,8 @@ class Baselines(NamedTuple):
 
 class Replicates(NamedTuple):
     """Numbers of replicates by `names`: `values` [replicates, ...], and `left_out` [replicates,
-    blocks, ...] without each block of inputs, None where these are not known. Numbers of candidates
-    have a last axis for them, with `labels`."""
+    blocks, ...] without each block of inputs, None where these are not known. Numbers of
+    candidates have a last axis for them, with `labels`."""
 
     names: Sequence[str]
     values: np.ndarray
@@ -71,8 +72,9 @@ class Replicates(NamedTuple):
         return Replicates(self.names, self.values @ weights, left_out, baselines)
 
     def chosen(self, pick: Pick, by: "Replicates") -> "Replicates":
-        """Measure the candidate that `pick` picks by the numbers `by`, on other replicates and other
-        inputs. NotTestableError for fewer than three replicates, and for pairs that share runs."""
+        """Measure the candidate that `pick` picks by the numbers `by`, on other replicates and
+        other inputs. NotTestableError for fewer than three replicates, and for pairs that share
+        runs."""
         choosing, measuring = _halves(len(self.names))
         if len(measuring) < 2 or count_independent(self.names) < len(self.names):
             raise NotTestableError("there are no three replicates without a run in common")
@@ -116,8 +118,8 @@ class Replicates(NamedTuple):
 
 class Whole(NamedTuple):
     """A number that is calculated once, over `count` replicates: `value` [...], the same without
-    each run, [runs, ...], and without each block of inputs, [blocks, ...]; None where these are not
-    known. Numbers of candidates have a last axis for them, with `labels`."""
+    each run, [runs, ...], and without each block of inputs, [blocks, ...]; None where these are
+    not known. Numbers of candidates have a last axis for them, with `labels`."""
 
     value: np.ndarray
     without_run: np.ndarray | None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
+from bertshift.rows.ranges import CORRELATION, POSITIVE
 from bertshift.verdicts.deciding import ALL, SOME, Claims, case, of_pairs
 from bertshift.verdicts.evidence import Curve, Profiles, ratio
 
@@ -220,9 +220,7 @@ CLAIMS.about(
     across=True,
     bounds=POSITIVE,
 )
-CLAIMS.about(
-    "figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), each=ALL, low=0.0
-)
+CLAIMS.about("figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), each=ALL, low=0.0)
 CLAIMS.about(
     "figure7",
     "H7.1",

@@ -403,8 +403,8 @@ def _read_heads(evidence: Evidence, task: str, token: str, before: bool = False)
 
 
 def share_of_special(evidence: Evidence, task: str, token: str) -> dict[tuple, float]:
-    """Divide each head's attention by the largest to [CLS] or [SEP], of the head that has it in the
-    pretrained model: it is picked on other data than the model's own."""
+    """Divide each head's attention by the largest to [CLS] or [SEP], of the head that has it in
+    the pretrained model: it is picked on other data than the model's own."""
     kinds = ("cls", "sep")
     before = pd.concat({kind: _read_heads(evidence, task, kind, before=True) for kind in kinds})
     kind, *head = before.idxmax()
