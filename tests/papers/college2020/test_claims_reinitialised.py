@@ -6,7 +6,7 @@ from functools import cache
 import made_reinit
 import pytest
 
-from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 make_tables = cache(made_reinit.of_college)
 
@@ -31,8 +31,9 @@ def named(rows, verdict):
 
 def test_the_papers_story_of_layers(changed):
     rows = changed("figure3")
-    # One score for every k is no rise, nor is a dip.
-    assert (rows["verdict"] == HOLDS).all(), rows["verdict"]
+    # One score for every k but the last is a rise by chance in one of 13 orders.
+    assert rows.loc["C3.6 (mrpc)", "verdict"] == UNDECIDED
+    assert (rows.drop(index="C3.6 (mrpc)")["verdict"] == HOLDS).all(), rows["verdict"]
     assert named(changed("figure3", layers=4), UNTESTED) == {"C3.1", "C3.3", "C3.4"}
 
 
@@ -59,7 +60,7 @@ def test_a_claim_fails_where_its_number_does(changed, task, position, amount, cl
     ("item", "claims"),
     [
         ("figure5", {"C5.1"}), ("figure6", {"C6.1"}), ("figure7", set()), ("figure8", set()),
-        ("figure9", {"C9.1 (head 9)", "C9.2"}), ("figure10", {"C10.1 (head 9)"}),
+        ("figure9", {"C9.1 (head 9)", "C9.2"}), ("figure10", set()),  # head 9 has 0 at the most
     ],
 )  # fmt: skip
 def test_the_papers_own_differences_refute_half_of_what_it_says_of_them(changed, item, claims):
