@@ -437,12 +437,9 @@ def test_a_share_of_nothing_is_not_testable(published, gained, verdict):
     rng = np.random.default_rng(0)
     rows = runs_with(0.5 + 0.1 * rng.normal(size=6))
     whole = {"the gain": lambda evidence: gained + mean_value(evidence) - 0.5}
-    row = decide_about(
-        published["merchant2020"], rows, mean_value, low=0.0,
-        gained=lambda evidence: {name: read(evidence) for name, read in whole.items()},
-    )  # fmt: skip
+    row = decide_about(published["merchant2020"], rows, mean_value, low=0.0, shares_of=whole)
     assert row["verdict"] == verdict
-    assert ("the gain may be 0" in row["reason"]) == (verdict == UNTESTED)
+    assert ("the gain has an interval with 0" in row["reason"]) == (verdict == UNTESTED)
 
 
 def test_inputs_that_move_all_layers_alike_leave_a_difference_of_layers_sure(table, published):

@@ -10,6 +10,8 @@ from made_merchant import told
 
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
+# Made-up tables vary by 1e-8 (`decide`), which is 1e-6 points.
+VARIED = 1e-5
 ITEMS = ["figure1", "figure3", "figure4", "appendix_a", "appendix_b"]
 story = cache(partial(told, inits=6))  # five, where one fails to train
 
@@ -126,7 +128,7 @@ def test_the_interval_of_a_claim_contains_the_noise_of_the_pretrained_models_pro
     )
     assert one_run["low"] + 0.05 < one_run["ours"] < one_run["high"] - 0.05
     # Each of two pretraining runs has the mean of its own probes, here the same.
-    assert two_runs["low"] == pytest.approx(two_runs["ours"])
+    assert two_runs["low"] == pytest.approx(two_runs["ours"], abs=VARIED)
     assert two_runs["ours"] == pytest.approx(one_run["ours"], rel=0.01)
 
 
@@ -168,10 +170,10 @@ def test_a_run_that_failed_decides_nothing(changed, item, claim):
     rows = changed(item, fail_to_train("mnli", 2))
     row = rows.loc[claim]
     expected = changed(item, fail_to_train("mnli")).loc[claim, "ours"]
-    assert row["ours"] == pytest.approx(expected) and row["replicates"] == 5
+    assert row["ours"] == pytest.approx(expected, abs=VARIED) and row["replicates"] == 5
     assert "Without 1 that failed to train" in row["reason"]
     if item == "table1":  # the failed run is far from the others, which are alike
-        assert rows.loc["T1.11 (pretraining)", "ours"] == pytest.approx(0, abs=1e-9)
+        assert rows.loc["T1.11 (pretraining)", "ours"] == pytest.approx(0, abs=VARIED)
 
 
 @pytest.mark.parametrize(("item", "claim"), [FIGURE3, FIGURE4])

@@ -22,7 +22,7 @@ Some numbers are of another kind, and have other tests (`testing`):
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -110,8 +110,8 @@ class Claim:
     grid: bool = False  # a whole number of a run, or a multiple of one
     each: str | Pick = ""
     picked_by: Callable[[Evidence], Mapping] | None = None
-    # differences that the number is a share of, by their names
-    gained: Callable[[Evidence], Mapping[str, float]] | None = None
+    # what the value has shares of, by name: of a number whose interval has 0 nothing is a share
+    shares_of: Mapping[str, Callable[[Evidence], float]] = field(default_factory=dict)
     across: bool = False  # the value is taken once, over all replicates: it says how they differ
     # a number over all replicates that is the same whatever these are, as of one classifier
     shared: bool = False
@@ -209,7 +209,6 @@ class Claims:
         printed=None,
         form="{:.2f} (digitised)",
         published=None,
-        gained=None,
         picked_by=None,
         **criterion,
     ) -> None:
@@ -221,7 +220,7 @@ class Claims:
         take the paper's file in place of the evidence. The paper's number is that of the same
         function on what `printed` reads, in this `form`, or the text that `published` gives.
         Without either it is what the file says under the claim's `published`, for all cases or by
-        case. `gained` and `picked_by` take what `number` takes.
+        case. `picked_by` takes what `number` takes.
         """
 
         def of_ours(function, words):
@@ -245,7 +244,6 @@ class Claims:
                 item,
                 of_ours(number, entry.words),
                 measure,
-                gained=of_ours(gained, entry.words),
                 picked_by=of_ours(picked_by, entry.words),
                 case=entry.name,
                 **(criterion | entry.criterion),
@@ -462,8 +460,8 @@ def _measure(claim: Claim, results: Results) -> Measured:
     if claim.across:
         return _measure_over_all(claim, results)
     sample, numbers = _sample(claim, results)
-    if claim.gained and len(sample.names) > 1:
-        _check_gained(claim, results)
+    if sample.count > 1:
+        _check_shares(claim, results)
     measured = measure_sample(claim, sample, _picking(claim, results))
     profiles = [number.profiles for number in numbers if number.profiles]
     return _with_permutations(claim, measured, profiles) if profiles else measured
@@ -597,20 +595,16 @@ def _with_permutations(claim: Claim, measured: Measured, profiles: Sequence[Prof
     )
 
 
-def _check_gained(claim: Claim, results: Results) -> None:
-    """Raise NotTestableError where a difference, of which the claim's number is a share, may be
-    0."""
-    names = list(claim.gained(Evidence(results)))
-    if not names:
-        return
-    sample, _ = _sample(replace(claim, value=claim.gained, each=ALL, bounds=ranges.ANY), results)
-    sides = [replace(claim, low=0.0, high=np.inf), replace(claim, low=-np.inf, high=0.0)]
-    sides = [replace(side, bounds=ranges.ANY, strict=True, grid=False) for side in sides]
-    for name, weights in zip(names, np.eye(len(names)), strict=True):
-        p = [_test(side, sample.candidate(weights))[1].holds for side in sides]
-        if not min(p) < ERROR:
+def _check_shares(claim: Claim, results: Results) -> None:
+    """Raise NotTestableError where a number may be 0 of which the claim's number has shares."""
+    plain = {"bounds": ranges.ANY, "strict": True, "grid": False, "inputs": True, "each": ""}
+    for name, whole in claim.shares_of.items():
+        above = replace(claim, value=whole, low=0.0, high=np.inf, **plain)
+        below = replace(above, low=-np.inf, high=0.0)
+        sample, _ = _sample(above, results)
+        if not min(_test(side, sample)[1].holds for side in (above, below)) < ERROR:
             raise NotTestableError(
-                f"{name} may be 0: nothing was gained or lost that this could be a share of"
+                f"{name} has an interval with 0, and nothing is a share of that"
             )
 
 

@@ -62,19 +62,21 @@ def by_model_and_task(evidence: Evidence) -> dict[tuple[str, str], float]:
 
 
 def over_lexical(evidence: Evidence) -> dict[tuple, float]:
-    lexical = gap_of_lexical(evidence)
     ratios = {}
     for (model, task), change in by_model_and_task(evidence).items():
-        name = f"Δ of lexical on {labelling.EDGES[task]}"
-        ratios[model, task] = ratio(change, abs(lexical[name]), name)
+        lexical = abs(delta(evidence, "lexical", task))
+        ratios[model, task] = ratio(change, lexical, "Δ of lexical")
     return with_both_signs(ratios)
 
 
-def gap_of_lexical(evidence: Evidence) -> dict[str, float]:
-    return {
-        f"Δ of lexical on {labelling.EDGES[task]}": delta(evidence, "lexical", task)
-        for task in TASKS
-    }
+def gap_of_lexical(task: str):
+    """Make a function that reads the difference of `lexical` to base on a task."""
+    return lambda evidence: delta(evidence, "lexical", task)
+
+
+GAPS_OF_LEXICAL = {
+    f"Δ of lexical on {labelling.EDGES[task]}": gap_of_lexical(task) for task in TASKS
+}
 
 
 def sd_between_runs(evidence: Evidence, kind: str) -> float:
@@ -138,7 +140,7 @@ claim(
     "largest |Δ| over |Δ of lexical| of the same task",
     over_lexical,
     each=ALL,
-    gained=gap_of_lexical,
+    shares_of=GAPS_OF_LEXICAL,
     high=1.0,
 )
 inclusive(
@@ -495,29 +497,27 @@ def lost_of_twelve(task: str, frozen: int):
     return lambda evidence: lost(evidence, task).exactly(12)[frozen]
 
 
+def lost_in_all(task: str):
+    """Make a function that reads what `task` loses with every layer frozen."""
+    return lambda evidence: lost(evidence, task).exactly(12)[12]
+
+
+LOSSES_IN_ALL = {  # the shares of which F3.4 compares
+    f"what {labelling.WORDS[task]} loses with every layer frozen": lost_in_all(task)
+    for task in FINETUNED
+}
+
+
 def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> dict[str, float]:
     """Subtract the losses of MNLI and of SQuAD from that of dep. `share`: the loss is a share of
     what each task loses with every layer frozen, as their metrics differ."""
-    complete = lost_completely(evidence, layer, unit)
 
     def loss(task):
         losses = lost(evidence, task).exactly(12)[int(layer) + 1]
-        return losses / complete[_lost_by(task)] if complete else losses
+        return losses if unit == "points" else losses / lost_in_all(task)(evidence)
 
     dep = loss("dep")
     return {task: dep - loss(task) for task in ("mnli", "squad")}
-
-
-def _lost_by(task: str) -> str:
-    return f"the loss of {labelling.WORDS[task]} with every layer frozen"
-
-
-def lost_completely(evidence: Evidence, _, unit: str) -> dict[str, float]:
-    """List what each task loses with every layer frozen, of which losses are shares if the unit
-    says so."""
-    if unit != "share":
-        return {}
-    return {_lost_by(task): lost(evidence, task).exactly(12)[12] for task in FINETUNED}
 
 
 inclusive(
@@ -562,9 +562,11 @@ claim(
     "F3.4",
     "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
     dep_minus_the_others,
-    [case(layer, unit) for layer in ("4", "6") for unit in ("points", "share")],
+    [
+        *(case(layer, "points") for layer in ("4", "6")),
+        *(case(layer, "share", shares_of=LOSSES_IN_ALL) for layer in ("4", "6")),
+    ],
     each=ALL,
-    gained=lost_completely,
     low=0.0,
 )
 inclusive(
@@ -588,6 +590,16 @@ def below_all_layers(task: str):
     return points
 
 
+def gain_of(task: str):
+    """Make a function that reads what `task` gains from none to all layers."""
+
+    def gain(evidence: Evidence) -> float:
+        scores = evidence.sweep(task).values
+        return scores[max(scores)] - scores[min(scores)]
+
+    return gain
+
+
 def more_layers_for_dep(evidence: Evidence) -> float:
     def needed(task):
         layers = statistics.layers_to(evidence.sweep(task).values)
@@ -596,15 +608,6 @@ def more_layers_for_dep(evidence: Evidence) -> float:
         return layers
 
     return needed("dep") - max(needed("mnli"), needed("squad"))
-
-
-def gained_from_layers(evidence: Evidence) -> dict[str, float]:
-    gains = {}
-    for task in FINETUNED:
-        scores = evidence.sweep(task).values
-        name = f"the gain of {labelling.WORDS[task]} from all of its layers"
-        gains[name] = scores[max(scores)] - scores[min(scores)]
-    return gains
 
 
 inclusive(
@@ -628,6 +631,6 @@ inclusive(
     more_layers_for_dep,
     low=0.0,
     grid=True,
-    gained=gained_from_layers,
+    shares_of={f"the gain of {labelling.WORDS[task]}": gain_of(task) for task in FINETUNED},
     inputs=False,
 )
