@@ -31,6 +31,14 @@ def test_a_table_reads_back_alike(tmp_path):
     assert np.isnan(back["value"][1]) and list(back["n"]) == [1, 2]
 
 
+@pytest.mark.parametrize("name", files.TEXTS)
+def test_a_text_is_read_as_text(name, tmp_path):
+    for texts in (["true", "false"], ["1e3", "2"], ["01", "inf"], ["367", ""], ["a\rb", "c"]):
+        files.write_tsv(tmp_path / "t.tsv", pd.DataFrame({name: texts, "value": [1.5, 2]}))
+        back = files.read_tsv(tmp_path / "t.tsv")
+        assert back[name].fillna("").tolist() == texts and back["value"].tolist() == [1.5, 2]
+
+
 @pytest.mark.parametrize("content", [b"", b"value\n\xff\n", b"value\n1\n2\t3\n"])
 def test_a_table_that_is_none_is_named(tmp_path, content):
     (tmp_path / "t.tsv").write_bytes(content)

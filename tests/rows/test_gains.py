@@ -56,7 +56,7 @@ def test_ratings_and_answers_have_tests_of_their_own():
     assert row["p"] == paired_bootstrap(SCORES["pearson"], gold, before, after[None], "toys")
     assert row["changed"] == 60 and np.isnan([row["gained"], row["lost"]]).all()
 
-    answers = pd.Series([np.nan, "a", "b"])  # an empty answer reads back as a missing one
+    answers = pd.Series(["", "a", "b"])
     scores = {"f1": 0.8, "exact_match": 0.7}
     columns = {"gold": answers, "prediction": answers, "f1": 1, "exact_match": 1}
     reference = scored(scores, **columns | {"f1": [1, 1, 0.4], "exact_match": [1, 1, 0]})

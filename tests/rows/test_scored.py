@@ -14,7 +14,13 @@ from bertshift.rows.blocks import (
     write_with_blocks,
 )
 from bertshift.rows.ranges import SHARE
-from bertshift.rows.scored import read_scored, with_blocks, without_blocks
+from bertshift.rows.scored import (
+    as_ratings,
+    read_predictions,
+    read_scored,
+    with_blocks,
+    without_blocks,
+)
 from bertshift.tasks.scores import pearson
 
 EXAMPLES = 110
@@ -27,7 +33,7 @@ def read(tmp_path):
 
     def make(**columns):
         write_tsv(tmp_path / "predictions.tsv", pd.DataFrame(columns))
-        return read_tsv(tmp_path / "predictions.tsv")
+        return read_predictions(tmp_path / "predictions.tsv")
 
     return make
 
@@ -51,7 +57,9 @@ def test_classes_are_scored_again(read):
 
 def test_ratings_are_scored_again(read):
     gold, predicted = np.random.default_rng(0).normal(size=(2, EXAMPLES))
-    scores = without_blocks(["spearman", "pearson"], read(gold=gold, prediction=predicted), None)
+    predicted = predicted.astype(np.float32).astype(float)  # as a model gives them
+    ratings = as_ratings(read(gold=gold, prediction=predicted), "predictions.tsv")
+    scores = without_blocks(["spearman", "pearson"], ratings, None)
     expected = jackknife(lambda a, b: stats.spearmanr(a, b).statistic, gold, predicted)
     assert scores["spearman"] == pytest.approx(expected, abs=1e-9)
     expected = jackknife(lambda a, b: stats.pearsonr(a, b).statistic, gold, predicted)
@@ -127,6 +135,19 @@ def test_predictions_that_were_not_scored_are_refused(tmp_path):
             read_scored(*files, ["no", "yes"])
 
 
+@pytest.mark.parametrize("labels", [
+    ["false", "true"], ["1e3", "2e3"], ["01", "1"], ["1.0", "1.00"], ["NA", "null"], ["nan", "inf"],
+    ["", "None"], [" a", "a "], ["a\rb", 'a"\tb'],
+])  # fmt: skip
+def test_labels_are_text_whatever_they_look_like(labels, tmp_path):
+    gold = labels * 20
+    files = tmp_path / "scores.json", tmp_path / "predictions.tsv"
+    write_json(files[0], {"scores": {"accuracy": 0.5, "f1": 2 / 3}, "rows": {"dev": 40}})
+    write_tsv(files[1], pd.DataFrame({"gold": gold, "prediction": labels[1]}))
+    _, table = read_scored(*files, labels)
+    assert table["gold"].tolist() == gold and set(table["prediction"]) == {labels[1]}
+
+
 def test_a_collapsed_regressions_predictions_are_those_that_were_scored(tmp_path):
     rng = np.random.default_rng(3)
     gold = rng.integers(0, 51, 40) / 10
@@ -136,3 +157,6 @@ def test_a_collapsed_regressions_predictions_are_those_that_were_scored(tmp_path
     write_tsv(files[1], pd.DataFrame({"gold": gold, "prediction": predicted}))
     _, table = read_scored(*files, None)
     assert (table["prediction"] == predicted).all() and pearson(gold, predicted) != 0
+    files[1].write_text(files[1].read_text().replace("2.5", "two", 1))
+    with pytest.raises(UserError, match=r"predictions\.tsv is damaged"):
+        read_scored(*files, None)

@@ -13,6 +13,25 @@ from bertshift.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+# Columns of tables with names and texts of the user's: "1e3", "01" and "true" are words there.
+TEXTS = (
+    "id",
+    "gold",
+    "prediction",
+    "answer",
+    "example",
+    "query_token",
+    "key_token",
+    "model",
+    "reference",
+    "child",
+    "task",
+    "stimuli",
+    "series",
+    "panel",
+    "checkpoint",
+    "family",
+)
 # Leave-one-block-out values, for at most so many blocks of inputs, are stored next to each table
 # (`rows.blocks`).
 BLOCKS = 20
@@ -149,12 +168,20 @@ def write_tsv(path: str | os.PathLike, table: "pd.DataFrame") -> None:
 
 
 def read_tsv(path: str | os.PathLike) -> "pd.DataFrame":
-    """Read a table. UserError for a file that holds none."""
+    """Read a table that `write_tsv` wrote. The columns TEXTS are text, whatever they hold.
+    UserError for a file that holds none."""
     import pandas as pd
 
     try:
-        # "NA" and "null" are words here, not missing values.
-        return pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])
+        # "NA" and "null" are words here, not missing values. A text may hold a lone CR.
+        return pd.read_csv(
+            path,
+            sep="\t",
+            dtype=dict.fromkeys(TEXTS, str),
+            keep_default_na=False,
+            na_values=[""],
+            lineterminator="\n",
+        )
     except ValueError as error:  # the class of pandas' errors
         raise damaged(path, error) from error
 

@@ -91,7 +91,7 @@ def fit(
         [resample(torch.from_numpy(weights)[None], settings.size) for weights in maps]
     )
     labels = np.array([CLASSES.index(label) for label in sheet["label"]])
-    input_names = sheet["task"] + " " + sheet["example"].astype(str)
+    input_names = sheet["task"] + " " + sheet["example"]
     folds = folds_of(input_names, settings.folds)
     cross_validated = cross_validate(inputs, labels, folds, settings)
     net = train(inputs, labels, settings, "all")

@@ -92,7 +92,7 @@ def turns(
     before: pd.DataFrame, after: pd.DataFrame, labels: Sequence[str] | None
 ) -> dict[str, float]:
     """Count the examples that are predicted differently, turn right and turn wrong."""
-    changed = before["prediction"].fillna("") != after["prediction"].fillna("")
+    changed = before["prediction"] != after["prediction"]
     counts = {"changed": int(changed.sum()), "gained": np.nan, "lost": np.nan}
     if labels or "exact_match" in before:
         score = "accuracy" if labels else "exact_match"
@@ -128,7 +128,7 @@ def p_value(
         columns = [before["gold"], before["prediction"], after["prediction"]]
         if labels:
             codes = {label: number for number, label in enumerate(labels)}
-            columns = [column.astype(str).map(codes) for column in columns]
+            columns = [column.map(codes) for column in columns]
     gold, predicted_before, predicted_after = [column.to_numpy() for column in columns]
     p = paired_bootstrap(SCORES[score], gold, predicted_before, predicted_after[None], dataset)
     return float(p[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.errors import UserError
-from bertshift.files import read_json, read_tsv
+from bertshift.files import damaged, read_json, read_tsv
 from bertshift.rows.blocks import in_columns, outside
 from bertshift.tasks import scores
 from bertshift.tasks.scores import REGRESSION_SCORES
@@ -32,10 +32,8 @@ def score_of(name: str, predictions: pd.DataFrame, labels: Sequence[str] | None)
     predicted = predictions["prediction"]
     if name in REGRESSION_SCORES:
         return REGRESSION_SCORES[name](gold, predicted)
-    codes = {str(label): number for number, label in enumerate(labels)}
-    gold = gold.astype(str).map(codes)
-    predicted = predicted.astype(str).map(codes)
-    return scores.CLASS_SCORES[name](gold, predicted)
+    codes = {label: number for number, label in enumerate(labels)}
+    return scores.CLASS_SCORES[name](gold.map(codes), predicted.map(codes))
 
 
 def _score_answers(name: str, predictions: pd.DataFrame) -> float:
@@ -44,7 +42,7 @@ def _score_answers(name: str, predictions: pd.DataFrame) -> float:
     prefix, _, score = name.rpartition("answer_")
     if score not in ANSWERS:
         return np.nan
-    has_answer = predictions["gold"].fillna("") != ""
+    has_answer = predictions["gold"] != ""
     if prefix == "has_":
         predictions = predictions[has_answer]
     elif prefix == "no_":
@@ -69,18 +67,33 @@ def _parse_arcs(words: Sequence[str]) -> list[tuple[str, str]]:
     return [(head, label) for head, _, label in arcs]
 
 
+def read_predictions(path: Path) -> pd.DataFrame:
+    """Read predictions.tsv. Labels and answers are text, empty where there is none."""
+    return read_tsv(path).fillna({"gold": "", "prediction": ""})
+
+
+def as_ratings(predictions: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Convert the texts of a regression to numbers. UserError where one is no number."""
+    try:
+        gold = predictions["gold"].astype(float)
+        # The file's ten digits, read as float32, are the number that the model gave. As float64
+        # they are near it, which is not enough for a collapsed model, whose predictions vary by no
+        # more than that rounding.
+        predicted = predictions["prediction"].astype(np.float32).astype(float)
+    except ValueError as error:
+        raise damaged(path, error) from None
+    return predictions.assign(gold=gold, prediction=predicted)
+
+
 def read_scored(
     scores: Path, predictions: Path, labels: Sequence[str] | None
 ) -> tuple[dict, pd.DataFrame]:
     """Read a run's scores.json and predictions.tsv. UserError where the predictions are not the
     ones scored."""
     outcome = read_json(scores)
-    rows = read_tsv(predictions)
+    rows = read_predictions(predictions)
     if outcome["scores"].keys() <= REGRESSION_SCORES.keys():
-        # The file's ten digits, read as float32, are the number that the model gave. As float64
-        # they are near it, which is not enough for a collapsed model, whose predictions vary by no
-        # more than that rounding.
-        rows["prediction"] = rows["prediction"].astype(np.float32).astype(float)
+        rows = as_ratings(rows, predictions)
     saved = np.array(list(outcome["scores"].values()))
     again = np.array([score_of(name, rows, labels) for name in outcome["scores"]])
     is_equal = np.isnan(again) | (np.abs(again - saved) < 1e-6)

@@ -59,7 +59,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
 def _read_maps(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Read the maps of one sentence, with the model's names of special tokens."""
     maps = numbers.rows_of(inputs, "relation_map").assign(panel="map", rank=0)
-    maps[PAIR] = maps[PAIR].astype(object).fillna("").astype(str)
+    maps[PAIR] = maps[PAIR].astype(object).fillna("")
     special = style.special_names(maps.assign(source="ours"))
     names = {FIRST: special["cls"], SEPARATOR: special["sep"]}
     return maps.replace({"query_token": names, "key_token": names})
