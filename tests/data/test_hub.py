@@ -68,9 +68,10 @@ def repository(train: bytes, dev: bytes) -> dict[str, bytes]:
 
 
 def tree() -> bytes:
-    row = {key: ["w", "w"] for key in ("tokens", "upos", "xpos", "deprel")}
+    row = {key: ["w", "w"] for key in ("tokens", "xpos", "deprel")} | {"upos": ["X", "X"]}
     row |= {"sent_id": "s", "text": "w w", "head": ["2", "0"]}
-    return parquet_file({key: [value] for key, value in row.items()})
+    blanked = row | {"tokens": ["_", "__"]}
+    return parquet_file({key: [row[key], blanked[key]] for key in row})
 
 
 def questions() -> bytes:
@@ -151,7 +152,11 @@ def test_every_kind(outcome):
     answered, impossible = rows(folder, "squad2")[:2]
     assert answered["answers"] == [{"text": "cat", "start": 4}] and not impossible["answers"]
     assert (answered["impossible"], impossible["impossible"]) == (False, True)
-    assert rows(folder, "ewt")[0]["heads"] == [2, 0]
+    assert [(row["words"], row["heads"]) for row in rows(folder, "ewt")] == [
+        (["w", "w"], [2, 0])
+    ] * 3
+    irregular = json.loads((folder / "ewt/dataset.json").read_text())["irregular"]
+    assert irregular["dev"]["sentences published without their words"] == 1
     sentences = [(row["document"], row["sentence"]) for row in rows(folder, "wikipedia")]
     assert sentences == [*product(range(3), range(2))]
     assert ("made/wikipedia", "20231101.en/train-00001-of-00041.parquet") not in served

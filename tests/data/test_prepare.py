@@ -79,6 +79,10 @@ def test_a_failure_leaves_nothing_behind(small_mirror, tmp_path):
     dev.write_text("index\tsentence1\tsentence2\tlabel\n", encoding="utf-8")
     with pytest.raises(UserError, match="The dev split of 'rte' from mirror:.* has no rows"):
         prepare_from_mirror("rte", CATALOGUE["rte"], small_mirror, tmp_path / "out")
+    dev.write_text("index\tsentence1\tsentence2\tlabel\n0\ta\tb\t-\n", encoding="utf-8")
+    spec = CATALOGUE["rte"] | {"unlabelled": ["-"]}
+    with pytest.raises(UserError, match=r"has no rows \(1 without a label\)"):
+        prepare_from_mirror("rte", spec, small_mirror, tmp_path / "out")
     dev.unlink()
     with pytest.raises(UserError, match="has no dev file of 'rte'; put glue/RTE/dev.tsv there"):
         prepare_from_mirror("rte", CATALOGUE["rte"], small_mirror, tmp_path / "out")

@@ -83,6 +83,10 @@ def test_sentences_that_jiant_loses_can_be_left_out(tmp_path):
     assert [record["info"]["sentence"] for record in rest.records] == ["a-2"]
     assert rest.source == {"sentences": 1, "tokens": 2}
     assert rest.irregular == {"sentences that jiant loses": 2}
+    path = files_of(CORPORA["blanked"], tmp_path)["dev"]
+    split = treebank.read("dependencies", {"dev": path})["dev"]
+    rest = treebank.without_lost_by_jiant(split, path)
+    assert [record["info"]["sentence"] for record in rest.records] == ["a-1"]
 
 
 def test_an_archive_that_is_cut_short_is_named(tmp_path):

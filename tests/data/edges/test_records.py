@@ -31,7 +31,12 @@ def test_faults_are_named_with_their_line(task, targets, message):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"), [(["Ann", ""], "word 2 is empty"), ([], "no words")]
+    ("words", "message"),
+    [
+        (["Ann", ""], "word 2 is empty"),
+        ([], "no words"),
+        (["[WORD]"] * 2, r"\[WORD\] stands for every word"),
+    ],
 )
 def test_a_sentence_has_words(words, message):
     with pytest.raises(UserError, match=f"^corpus.txt:7: .*{message}"):

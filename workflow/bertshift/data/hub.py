@@ -202,7 +202,7 @@ def _convert_rows(
         if kind == "qa":
             row = _make_question(fields, hub, counts, where)
         elif kind == "treebank":
-            row = _make_tree(fields, where)
+            row = _make_tree(fields, counts, where)
         else:
             row = glue_tsv.example(values, columns, spec, where)
             counts["without a label"] += row is None
@@ -231,7 +231,10 @@ def _make_question(fields: Mapping, hub: Mapping, counts: Counter, where: str) -
     return squad_json.example(fields, counts, where)
 
 
-def _make_tree(fields: Mapping, where: str) -> dict:
+def _make_tree(fields: Mapping, counts: Counter, where: str) -> dict | None:
+    if conllu.is_blanked(fields["words"], fields["upos"]):
+        counts[conllu.BLANKED] += 1
+        return None
     heads = [str(head) for head in fields["heads"] or ()]
     if not all(head.isdecimal() for head in heads):
         raise UserError(f"{where}: the heads are not all numbers; fetch the treebank again.")

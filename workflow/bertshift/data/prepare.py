@@ -80,9 +80,11 @@ def _write_dataset(
     with atomic(directory / EXAMPLES) as examples:
         write_jsonl(examples, _add_ids(splits, counts))
         if empty := [split for split in splits if not counts[split]]:
+            _, irregular = splits[empty[0]]
+            left_out = ", ".join(f"{number} {reason}" for reason, number in irregular.items())
             raise UserError(
-                f"The {empty[0]} split of {name!r} from {source} has no rows; add some or fetch it"
-                " again."
+                f"The {empty[0]} split of {name!r} from {source} has no rows"
+                f"{left_out and f' ({left_out})'}; add some or fetch it again."
             )
         digest = sha256(examples)
         (directory / SIDECAR).unlink(missing_ok=True)

@@ -3,6 +3,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bertshift.data.conllu import is_blanked
 from bertshift.errors import UserError
 from bertshift.files import read_json, read_jsonl
 
@@ -57,6 +58,11 @@ def record(task: str, where: str, words: Sequence[str], targets: list[dict], **i
 
     The UserError for a fault begins with `where` (file and line).
     """
+    if is_blanked(words):
+        raise UserError(
+            f"{where}: {words[0]} stands for every word, as the corpus is published without its"
+            " texts; put the words in as its README says, or leave such sentences out."
+        )
     if fault := _find_fault(words, targets, TASKS[task]):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")
     return {"words": list(words), "info": info, "targets": targets}

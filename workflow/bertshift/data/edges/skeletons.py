@@ -43,7 +43,8 @@ def join(
     A row has sentence id, index, word, then the skeleton's columns after [WORD]. The other
     sentences are counted.
     """
-    sentences = conllu.read(path, {})[0]
+    sentences, blanked = conllu.sentences(path)
+    irregular.update(blanked)
     for document, group in groupby(
         sentences, key=lambda row: row.get("id", "").rpartition("-")[0]
     ):

@@ -55,7 +55,8 @@ def read_spr2(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
         else:
             _add_answer(argument, where, row)
     for name, split in splits.items():
-        sentences, _ = conllu.read(files[name], {})
+        sentences, blanked = conllu.sentences(files[name])
+        split.irregular.update(blanked)
         for number, row in enumerate(sentences, 1):
             sentence = row.get("id", f"en-ud-{name}.conllu {number}")
             if sentence in arguments[name]:

@@ -15,7 +15,7 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
 
 
 def _read_split(task: str, path: Path) -> Split:
-    rows, irregular = conllu.read(path, {})
+    rows, irregular = conllu.sentences(path)
     records = []
     for number, row in enumerate(rows, 1):
         sentence = row.get("id", str(number))
@@ -37,7 +37,10 @@ def without_lost_by_jiant(split: Split, path: Path) -> Split:
     """
     has_empty_node = []
     for _, lines in numbered_blocks(read_lines(path)):
-        if any(line[:1].isdigit() for line in lines):
+        words = [line.split("\t") for line in lines if re.match(r"\d+\t", line)]
+        forms = [word[1] for word in words]
+        upos = [word[3] for word in words]
+        if words and not conllu.is_blanked(forms, upos):
             has_empty_node.append(any(re.match(r"\d+\.\d+\t", line) for line in lines))
     pairs = list(zip(split.records, has_empty_node, strict=True))
     records = [row for row, is_lost in pairs[:-1] if not is_lost]
