@@ -1,10 +1,12 @@
 """`bertshift compare` on a command line."""
 
+import os
+import threading
+
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
 
-from bertshift.api.command import main, table_in, texts_in
-from bertshift.errors import UserError
+from bertshift.api.command import main
 from bertshift.files import read_tsv
 from bertshift.models.loading import save_model
 
@@ -52,37 +54,22 @@ def test_seeds_and_measures_are_chosen(asked, capsys):
     ]
 
 
-@pytest.mark.parametrize("name, content", [
-    ("t.tsv", b'id\tsentence\tlabel\r\n1\tNA "x, y"\t0\r\n2\tnull\t1\r\n'),
-    ("t.csv", b'\xef\xbb\xbfid,sentence,label\n1,"NA ""x, y""\",0\n2,null,1\n'),
-])  # fmt: skip
-def test_columns_of_a_file(tmp_path, name, content):
-    (tmp_path / name).write_bytes(content)
-    table = table_in(tmp_path / name)
-    assert table["sentence"].tolist() == ['NA "x, y"', "null"] and [*table] == [
-        "id",
-        "sentence",
-        "label",
-    ]
-
-
-def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\none, and more,two\nthree,four\n")
-    with pytest.raises(UserError, match="is no table"):
-        table_in(tmp_path / "t.csv")
-
-
-def test_pairs_in_a_language_without_spaces(tmp_path):
-    (tmp_path / "texts.txt").write_text(
-        "我喜欢这部电影\t这部电影很好\n他今天没有来\t他今天来了\n", "utf-8"
-    )
-    assert texts_in(tmp_path / "texts.txt")[1] == ("他今天没有来", "他今天来了")
-
-
 def test_a_column_that_the_file_lacks(asked, tmp_path, capsys):
     (tmp_path / "texts.txt").write_text("text\tlabel\na b\t0\n")
     assert main([*asked, "--columns", "sentence"]) == 1
     assert "has no column 'sentence', only text, label" in capsys.readouterr()[1]
+
+
+def test_texts_come_through_a_pipe(asked, tmp_path, capsys):
+    main([*asked, "--measures", "cosine"])
+    from_a_file = capsys.readouterr()[0]
+    os.mkfifo(tmp_path / "pipe")
+    content = (tmp_path / "texts.txt").read_bytes()
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[content])
+    writer.start()
+    assert main([*asked[:-1], str(tmp_path / "pipe"), "--measures", "cosine"]) == 0
+    writer.join()
+    assert capsys.readouterr()[0] == from_a_file
 
 
 def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
@@ -91,24 +78,3 @@ def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
     assert not printed and told.splitlines()[-1] == (
         "bertshift: /none is no folder, and no name of a model on the hub; correct it."
     )
-
-
-@pytest.mark.parametrize(
-    "content, said",
-    [(None, "does not exist"), (b"a\n\nb\n", "texts.txt:2 is empty"), (b"a\tb\tc\n", "texts.txt:1 has 3 parts"),
-     (b"a\n\xff\n", "texts.txt:2 is not UTF-8"), (b"", "texts.txt is empty"),
-     (b"one\rtwo\r", "texts.txt:1 has a carriage return"), (b"good\ta b\nbad\tc d\n", "looks like labels, such as 'good'"),
-     (b"".join(b"a %d\tnot good\n" % k for k in range(20)), "looks like labels, such as 'not good'")],
-)  # fmt: skip
-def test_files_without_texts(tmp_path, content, said):
-    if content is not None:
-        (tmp_path / "texts.txt").write_bytes(content)
-    with pytest.raises(UserError, match=said):
-        texts_in(tmp_path / "texts.txt")
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_pairs_stand_on_one_line(tmp_path, end):
-    content = f"\ufeffone{end}two two\tthree\u2028four{end}"
-    (tmp_path / "texts.txt").write_text(content, encoding="utf-8", newline="")
-    assert texts_in(tmp_path / "texts.txt") == ["one", ("two two", "three\u2028four")]

@@ -73,7 +73,7 @@ def test_cells_of_a_table_are_quoted_as_csv_quotes(tmp_path):
     [
         (('"No, he said.', "8", "12", "[[5, 7]]"), "list.tsv:2 is no row of a table"),
         (('"No", he said.', "9", "13", "[[6, 8]]"), "list.tsv:2 is no row of a table"),
-        (("He met her.", "3", "6"), "list.tsv:2 has 4 cells under 5 columns"),
+        (("He met her.", "3", "6"), "list.tsv:2 has 4 columns where 5 are expected"),
         (("He met her.", "", "6", "[[0, 2]]"), "sentence '2' does not mark"),
         (("He met her.", "0_3", "6", "[[0, 2]]"), "sentence '2' does not mark"),
         (("He met her.", "3", "6", ""), "sentence '2' does not mark"),

@@ -2,94 +2,18 @@
 shell."""
 
 import argparse
-import csv
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from bertshift.data.text_file import read_lines
+from bertshift.api.text_files import STDIN, read_columns, read_texts
 from bertshift.errors import UserError
 from bertshift.version import version
 
 if TYPE_CHECKING:
     from bertshift.api.change import Change
-
-REPEATED = 10  # one side of all lines is labels if its texts occur this often on average
-
-
-def texts_in(file: Path) -> list[str | tuple[str, ...]]:
-    """Read a text from each line; a tab separates the two of a pair. UserError where the file is
-    missing or has an empty line."""
-    try:
-        lines = list(read_lines(file))
-    except FileNotFoundError:
-        raise UserError(f"{file} does not exist; write a file with one text a line.") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            raise UserError(f"{file}:{number} is empty; delete the line.")
-        if "\r" in line:
-            raise UserError(f"{file}:{number} has a carriage return; end lines with LF or CRLF.")
-        number_parts = len(line.split("\t"))
-        if number_parts > 2:
-            raise UserError(
-                f"{file}:{number} has {number_parts} parts; write a text, or two with a"
-                " tab between."
-            )
-    texts = [tuple(line.split("\t")) if "\t" in line else line for line in lines]
-    _check_no_labels(file, [text for text in texts if isinstance(text, tuple)])
-    return texts
-
-
-def _check_no_labels(file: Path, pairs: list[tuple[str, ...]]) -> None:
-    """Raise UserError where one side of all pairs is not text: one short word in each line, or the
-    same few words again and again."""
-    for side, parts in zip(("first", "second"), zip(*pairs)):
-        # Not every language writes spaces between words.
-        has_texts = any(len(part.split()) > 1 or not part.isascii() for part in parts)
-        is_repeated = len(set(parts)) * REPEATED <= len(parts)
-        if is_repeated or not has_texts:
-            raise UserError(
-                f"{file}: what is {side} in its lines looks like labels, such as {parts[0]!r}, not"
-                " like texts; leave it out, or name the columns in a first line and choose them"
-                " with --columns."
-            )
-
-
-def table_in(file: Path) -> pd.DataFrame:
-    """Read a table whose first line names its columns: with commas where the file ends in .csv,
-    else with tabs.
-
-    UserError where the file is missing or is no such table.
-    """
-    has_commas = file.suffix == ".csv"
-    try:
-        next(read_lines(file))
-        with warnings.catch_warnings():
-            # Of a first row with too many cells pandas drops the last ones.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
-                file,
-                dtype=str,
-                keep_default_na=False,
-                encoding="utf-8-sig",
-                index_col=False,
-                sep="," if has_commas else "\t",
-                quoting=csv.QUOTE_MINIMAL if has_commas else csv.QUOTE_NONE,
-            )
-    except FileNotFoundError:
-        raise UserError(
-            f"{file} does not exist; write a table with the names of columns in its first line."
-        ) from None
-    except (ValueError, pd.errors.ParserWarning) as error:
-        separator = "commas" if has_commas else "tabs"
-        raise UserError(
-            f"{file} is no table ({str(error).strip()}); write one with {separator} between"
-            " columns."
-        ) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _compare(options: argparse.Namespace) -> "Change":
-    texts = table_in(options.texts) if options.columns else texts_in(options.texts)
+    file = STDIN if str(options.texts) == "-" else options.texts
+    texts = read_columns(file, options.columns) if options.columns else read_texts(file)
     if options.out:
         _prepare_folder(options.out)  # before minutes of work
     from bertshift.api.comparing import compare
@@ -173,7 +98,11 @@ def _make_parser() -> argparse.ArgumentParser:
         ),
     )
     options = {
-        "texts": ("FILE", Path, "one text a line; a tab stands between two of a pair"),
+        "texts": (
+            "FILE",
+            Path,
+            "one text a line; a tab stands between two of a pair; - reads standard input",
+        ),
         "columns": (
             "NAMES",
             _split_names,

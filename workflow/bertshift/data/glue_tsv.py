@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bertshift.data.text_file import check_columns, read_cells, read_table
+from bertshift.data.text_file import check_columns, describe_width, read_cells, read_table
 from bertshift.errors import UserError
 
 # `float` takes more: 3_8, or digits of other scripts.
@@ -28,7 +28,8 @@ def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
 
 
 def _read_rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
-    table = read_cells(path) if spec.get("literal_quotes") else read_table(path, dropped)
+    read = read_cells if spec.get("literal_quotes") else read_table
+    table = read(path, dropped)
     header = spec.get("header") or next(table)[1]
     columns = spec["columns"].values()
     check_columns(
@@ -37,9 +38,7 @@ def _read_rows(path: Path, spec: Mapping, dropped: Counter) -> Iterator[dict]:
     malformed = []
     for number, cells in table:
         if len(cells) != len(header):
-            malformed.append(
-                f"{path}:{number} has {len(cells)} columns where {len(header)} are expected"
-            )
+            malformed.append(f"{path}:{number} {describe_width(cells, header)}")
             continue
         fields = dict(zip(header, cells, strict=True))
         row = example(fields, spec["columns"], spec, f"{path}:{number}")
@@ -85,6 +84,11 @@ def _parse_class(raw: str, labels: Mapping[str, str], where: str) -> str:
         return labels[raw]
     if raw in labels.values():
         return raw
+    if raw.strip() in {*labels, *labels.values()}:
+        raise UserError(
+            f"{where} has a blank before or after its label, {raw!r}; delete it, or add the label"
+            " to `labels` of the data set in the catalogue as it is."
+        )
     raise UserError(
         f"{where} has the unknown label {raw!r}, expected one of {', '.join(labels)}; "
         "correct it, or add the label to `labels` of the data set in the catalogue."

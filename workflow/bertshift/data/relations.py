@@ -7,7 +7,6 @@ Spans are in characters. A sidecar next to the lines names their source and coun
 left out.
 """
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from bertshift.data import framenet
 from bertshift.data.provenance import GENERATED, ORIGINS
-from bertshift.data.text_file import check_columns, read_lines, read_records
+from bertshift.data.text_file import check_columns, describe_width, read_csv, read_records
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl, sha256, write_json, write_jsonl
 
@@ -61,29 +60,22 @@ def read_relations(directory: Path) -> list[dict]:
 
 
 def _read_rows(source: Path) -> tuple[list[dict], Counter]:
-    if source.suffix == ".jsonl":
+    ending = source.suffix.lower()
+    if ending == ".jsonl":
         rows = [row for _, row in read_records(source)]
         return [{"id": str(number)} | row for number, row in enumerate(rows)], Counter()
-    if source.suffix == ".tsv":
+    if ending == ".tsv":
         return list(_read_table_rows(source)), Counter()
     return framenet.select(source)
 
 
 def _read_table_rows(source: Path) -> Iterator[dict]:
-    """Yield the rows of a table that csv or pandas wrote: cells with quotation marks are quoted
-    and double them."""
-    lines = enumerate(read_lines(source), 1)
-    header = _parse_cells(*next(lines), source)
+    table = read_csv(source, Counter())
+    _, header = next(table)
     check_columns(source, header, TABLE, f"write the columns {', '.join(TABLE)}")
-    for number, line in lines:
-        if not line:
-            continue
-        cells = _parse_cells(number, line, source)
+    for number, cells in table:
         if len(cells) != len(header):
-            raise UserError(
-                f"{source}:{number} has {len(cells)} cells under {len(header)} columns;"
-                " correct it."
-            )
+            raise UserError(f"{source}:{number} {describe_width(cells, header)}; correct it.")
         row = dict(zip(header, cells, strict=True))
         bounds = row["target_start"], row["target_end"]
         try:
@@ -94,16 +86,6 @@ def _read_table_rows(source: Path) -> Iterator[dict]:
         yield {"id": row["id"], "text": row["sentence"], "predicate": target, "arguments": links}
 
 
-def _parse_cells(number: int, line: str, source: Path) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter="\t", strict=True), [])
-    except csv.Error as error:
-        raise UserError(
-            f"{source}:{number} is no row of a table ({error}); write a cell with quotation marks"
-            ' as csv does: "He said ""no"" ."'
-        ) from None
-
-
 def _check_row(row: dict, source: Path) -> None:
     """Raise UserError for a row that is not of the form above."""
     try:
@@ -111,7 +93,7 @@ def _check_row(row: dict, source: Path) -> None:
     except (KeyError, TypeError, ValueError):
         valid = False
     if not valid:
-        form = ", ".join(TABLE) if source.suffix == ".tsv" else FORM
+        form = ", ".join(TABLE) if source.suffix.lower() == ".tsv" else FORM
         raise UserError(
             f"{source}: sentence {row.get('id')!r} does not mark a predicate and arguments inside"
             f" its text; write {form}, spans in characters."
@@ -132,6 +114,6 @@ def _is_valid(row: dict) -> bool:
 
 
 def _find_licence(source: Path, origin: str) -> str:
-    if source.suffix == ".jsonl":
+    if source.suffix.lower() == ".jsonl":
         return "generated" if origin == GENERATED else "as its owner says"
     return framenet.LICENCE

@@ -1,19 +1,44 @@
+import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from bertshift import files
 from bertshift.errors import UserError
 
 # JSON can spell half of a character, which no file can hold.
 _HALF = re.compile("[\ud800-\udfff]")
-# csv's form of a cell: in quotation marks, with those inside doubled, or without any.
-_CELL = r'"(?:[^"]|"")*"|[^"\t]*'
-_CELLS = re.compile(rf"(?:^|\t)({_CELL})")
-_ROW = re.compile(rf"(?:{_CELL})(?:\t(?:{_CELL}))*")
+TAB, COMMA = "\t", ","
+_SEPARATORS = {TAB: "tabs", COMMA: "commas", ";": "semicolons"}
+BLANK = "blank lines"  # a reason to leave them out
+# A cell of another program than csv: R's write.table writes a backslash before a quotation mark.
+_BACKSLASHED = re.compile(r'"[^"]*(?:\\"[^"]*)+"')
+
+
+class _Form(NamedTuple):
+    """csv's form of a table: a cell is in quotation marks, with those inside doubled, or has
+    none."""
+
+    row: re.Pattern  # a whole row
+    cells: re.Pattern  # each cell
+    needs_quotes: re.Pattern  # inside of a cell
+
+
+def _form(separator: str) -> _Form:
+    cell = rf'"(?:[^"]|"")*"|[^"{separator}]*'
+    return _Form(
+        re.compile(rf"(?:{cell})(?:{separator}(?:{cell}))*"),
+        re.compile(rf"(?:^|{separator})({cell})"),
+        re.compile(rf'""|[{separator}\n]'),
+    )
+
+
+_FORMS = {separator: _form(separator) for separator in (TAB, COMMA)}
 
 
 def read_text(path: Path) -> str:
@@ -31,9 +56,9 @@ def read_lines(path: Path) -> Iterator[str]:
     the line), and for what a failed download leaves behind: a web page, or a Git LFS pointer.
     """
     with files.reading(path), open(path, "rb") as file:
-        _check_start(path, file.read(200))
-        file.seek(0)
-        for number, line in enumerate(file, 1):
+        start = file.read(200) + file.readline()  # a pipe cannot be read twice
+        _check_start(path, start)
+        for number, line in enumerate(chain(io.BytesIO(start), file), 1):
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
@@ -51,64 +76,121 @@ def numbered_blocks(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
             yield first, [line for _, line in block]
 
 
-def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+def read_cells(path: Path, counts: Counter) -> Iterator[tuple[int, list[str]]]:
     """Yield each line's number and its cells, which tabs separate; a quotation mark is a
-    character."""
-    for number, line in enumerate(read_lines(path), 1):
-        yield number, line.split("\t")
+    character. Blank lines are left out and counted."""
+    yield from _split_lines(read_lines(path), counts)
+
+
+def _split_lines(lines: Iterable[str], counts: Counter) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines, 1):
+        if line:
+            yield number, line.split(TAB)
+        else:
+            counts[BLANK] += 1
 
 
 def read_table(path: Path, counts: Counter) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows as `read_cells` does. In a file that csv wrote, as pandas and spreadsheets do,
-    unquote the cells and count those in quotation marks.
+    """Yield rows as `read_cells` does. A file that csv wrote, as pandas and spreadsheets do, is
+    read as `read_csv` does.
+
+    csv wrote it if all its cells have csv's form, and csv had to quote one of them or all of the
+    first row are quoted. A cell in quotation marks that csv would not need may be a text in
+    quotation marks. UserError for a row that is not csv's under a header in quotation marks, and
+    for quotation marks behind backslashes.
+    """
+    lines = _rereadable(path)
+    if _is_quoted(path, lines()):
+        yield from _split_rows(path, lines(), counts, TAB)
+    else:
+        yield from _split_lines(lines(), counts)
+
+
+def read_csv(path: Path, counts: Counter, separator: str = TAB) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a file that csv wrote, unquote its cells and count those in quotation
+    marks. Blank lines are left out and counted. UserError for a row that is not csv's.
 
     csv puts each cell that holds a quotation mark in quotation marks and doubles those inside.
-    Such a cell may hold tabs and go on in the next line; the number is that of a row's last line.
+    Such a cell may hold separators and go on in the next line; the number is that of a row's last
+    line.
     """
-    if not _is_quoted(path):
-        yield from read_cells(path)
-        return
-    for number, row in _quoted_rows(path):
-        cells = _CELLS.findall(row)
-        quoted = sum(cell.startswith('"') for cell in cells)
-        counts["cells in quotation marks, as csv writes them"] += quoted
+    yield from _split_rows(path, read_lines(path), counts, separator)
+
+
+def _split_rows(
+    path: Path, lines: Iterable[str], counts: Counter, separator: str
+) -> Iterator[tuple[int, list[str]]]:
+    form = _FORMS[separator]
+    for number, row in _join_quoted_lines(lines):
+        if not row:
+            counts[BLANK] += 1
+            continue
+        if not form.row.fullmatch(row):
+            raise _not_csv(path, number, row)
+        cells = form.cells.findall(row)
+        counts["cells in quotation marks, as csv writes them"] += sum(map(_has_quotes, cells))
         yield number, [_unquote(cell) for cell in cells]
 
 
-def _is_quoted(path: Path) -> bool:
-    """Decide whether csv wrote the file: all cells have csv's form, and csv had to quote one of
-    them or all of the first row are quoted. A cell in quotation marks that csv would not need may
-    be a text in quotation marks."""
-    quoted = False
-    for index, (_, row) in enumerate(_quoted_rows(path)):
+def _rereadable(path: Path) -> Callable[[], Iterator[str]]:
+    """Return a function that yields a file's lines from the first one on. Those of a pipe, which
+    can be read once, are kept."""
+    if path.is_file():
+        return partial(read_lines, path)
+    return list(read_lines(path)).__iter__
+
+
+def _is_quoted(path: Path, lines: Iterable[str]) -> bool:
+    form = _FORMS[TAB]
+    header_is_quoted = needs_quotes = False
+    for index, (number, row) in enumerate(_join_quoted_lines(lines)):
         if '"' not in row:
             continue
-        if not _ROW.fullmatch(row):
+        if not form.row.fullmatch(row):
+            if header_is_quoted or any(map(_BACKSLASHED.fullmatch, row.split(TAB))):
+                raise _not_csv(path, number, row)
             return False
-        cells = _CELLS.findall(row)
-        if index == 0 and all(cell.startswith('"') for cell in cells):
-            quoted = True
-        if any(re.search('""|[\t\n]', cell[1:-1]) for cell in cells):
-            quoted = True
-    return quoted
+        cells = form.cells.findall(row)
+        if index == 0 and all(map(_has_quotes, cells)):
+            header_is_quoted = True
+        if any(form.needs_quotes.search(cell[1:-1]) for cell in cells):
+            needs_quotes = True
+    return header_is_quoted or needs_quotes
+
+
+def _not_csv(path: Path, last: int, row: str) -> UserError:
+    number = last - row.count("\n")
+    if '\\"' in row:
+        return UserError(
+            f'{path}:{number} has quotation marks behind backslashes, \\", as R writes them; write'
+            ' the table with write.table(..., qmethod = "double", row.names = FALSE).'
+        )
+    return UserError(
+        f"{path}:{number} is no row of a table, as a quotation mark is open or stands inside a"
+        ' cell; write such a cell as csv does: "He said ""no""".'
+    )
+
+
+def _has_quotes(cell: str) -> bool:
+    return cell.startswith('"')
 
 
 def _unquote(cell: str) -> str:
-    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+    return cell[1:-1].replace('""', '"') if _has_quotes(cell) else cell
 
 
-def _quoted_rows(path: Path) -> Iterator[tuple[int, str]]:
+def _join_quoted_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield rows, each with the number of its last line. A row goes on in the next line while a
     quotation mark is open."""
-    lines, quote_open = [], False
-    for number, line in enumerate(read_lines(path), 1):
-        lines.append(line)
+    parts, quote_open = [], False
+    for number, line in enumerate(lines, 1):
+        parts.append(line)
         quote_open ^= line.count('"') % 2 == 1
         if not quote_open:
-            yield number, "\n".join(lines)
-            lines = []
-    if lines:
-        yield number, "\n".join(lines)
+            yield number, "\n".join(parts)
+            parts = []
+    if parts:
+        yield number, "\n".join(parts)
 
 
 def _check_start(path: Path, start: bytes) -> None:
@@ -149,25 +231,48 @@ def is_text(value) -> bool:
     return isinstance(value, str) and not _HALF.search(value)
 
 
-def check_columns(path: Path, header: Sequence[str], wanted: Iterable[str], instead: str) -> None:
+def check_columns(
+    path: Path,
+    header: Sequence[str],
+    wanted: Iterable[str],
+    instead: str,
+    separator: str = TAB,
+) -> None:
     """Raise UserError for a header that lacks a column or names one twice. `instead` is the advice
     for a missing column."""
     wanted = sorted(set(wanted))
-    if len(header) == 1:
-        for separator, plural in ((",", "commas"), (";", "semicolons")):
-            names = [_unquote(cell) for cell in header[0].split(separator)]
-            if set(wanted) <= set(names):
-                raise UserError(
-                    f"{path} has {plural} where tabs are read; write it with tabs, as pandas does"
-                    " with to_csv(path, sep='\\t', index=False)."
-                )
+    others = _SEPARATORS.keys() - {separator} if len(header) == 1 else ()
+    for other in sorted(others):
+        names = [_unquote(cell) for cell in header[0].split(other)]
+        if set(wanted) <= set(names):
+            option = "" if separator == COMMA else f"sep={separator!r}, "
+            raise UserError(
+                f"{path} has {_SEPARATORS[other]} where {_SEPARATORS[separator]} are read; write"
+                f" it with {_SEPARATORS[separator]}, as pandas does with to_csv(path,"
+                f" {option}index=False)."
+            )
     for name in wanted:
         if name not in header:
-            raise UserError(f"{path} has no column {name!r}, only {', '.join(header)}; {instead}.")
+            raise UserError(
+                f"{path} has no column {name!r}, only {', '.join(map(shown, header))}; {instead}."
+            )
         if header.count(name) > 1:
             raise UserError(
                 f"{path} has {header.count(name)} columns {name!r}; give each a name of its own."
             )
+
+
+def describe_width(cells: Sequence[str], header: Sequence[str]) -> str:
+    """Describe a row that has more or fewer cells than there are columns."""
+    description = f"has {len(cells)} columns where {len(header)} are expected"
+    if len(cells) == len(header) + 1 and cells[0].isdecimal():
+        description += " (R writes names of rows in such a column; write row.names = FALSE)"
+    return description
+
+
+def shown(name: str) -> str:
+    """Return a name as an error shows it: with quotation marks where blanks surround it."""
+    return name if name == name.strip() and name else repr(name)
 
 
 def is_web_page(start: bytes) -> bool:
