@@ -43,6 +43,7 @@ def files(folder, seed):
     """A repository with the weights in three forms, of which one is of use."""
     save_model(folder, pretrained(seed), TOKENIZER)
     contents = {path.name: path.read_bytes() for path in folder.iterdir()}
+    contents["added_tokens.json"] = b"{}"
     return contents | {"pytorch_model.bin": b"not fetched", "tf_model.h5": b"not fetched"}
 
 
@@ -88,6 +89,7 @@ def test_a_branch_is_resolved_once_and_its_commit_recorded(hub, tmp_path):
     assert_downloaded(REVISION, cache, REVISION, True, 1)
     fetched = {path for _, path in hub.requests}
     assert fetched == {
+        "added_tokens.json",
         "config.json",
         "model.safetensors",
         "tokenizer.json",

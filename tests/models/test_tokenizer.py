@@ -3,6 +3,7 @@ folders."""
 
 import json
 import re
+import warnings
 from itertools import chain, compress
 
 import pytest
@@ -157,6 +158,114 @@ def test_vocab_json_and_merges_are_read(kind, tmp_path):
     loaded = load_tokenizer(tmp_path)
     assert pieces(loaded, [*TEXTS, *ODD]) == pieces(ours, [*TEXTS, *ODD])
     assert layout_of(loaded) == layout_of(ours)
+
+
+ADDED = ("<e1>", "</e1>", "covid19")
+TAGGED = ["the <e1> dog </e1> saw the house<e1>", "a covid19 test"]
+
+
+def slow_folder(kind, model_type, folder):
+    """Write a folder without tokenizer.json; return its config and the size of its vocabulary."""
+    folder = tokenizer_folder(kind, folder)
+    (folder / "tokenizer.json").unlink()
+    model = json.loads(made_tokenizer(kind).to_str())["model"]
+    vocabulary = model["vocab"]
+    if "merges" in model:
+        (folder / "vocab.json").write_text(json.dumps(vocabulary))
+        merges = ["#version: 0.2", *map(" ".join, model["merges"])]
+        (folder / "merges.txt").write_text("\n".join(merges))
+    else:
+        (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.get)))
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    return config | {"do_lower_case": True}, len(vocabulary)
+
+
+def write_files(folder, **files):
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("form", ["beside it", "with special ones", "without a config", "in it"])
+@pytest.mark.parametrize(
+    ("kind", "model_type"),
+    [("bert", "bert"), ("bert", "electra"), ("mpnet", "mpnet"), ("roberta", "roberta"), ("gpt2", "gpt2")],
+)  # fmt: skip
+def test_added_tokens_of_slow_tokenizers_are_whole(kind, model_type, form, tmp_path):
+    config, size = slow_folder(kind, model_type, tmp_path)
+    added = {token: size + number for number, token in enumerate(ADDED)}
+    extra = {"additional_special_tokens": ["<e1>", "</e1>"]}
+    if form == "in it":
+        flags = {"lstrip": False, "rstrip": False, "normalized": False, "single_word": False}
+        decoder = {
+            str(number): {"content": token, "special": token in str(extra), **flags}
+            for token, number in added.items()
+        }
+        config |= extra | {"added_tokens_decoder": decoder}
+    else:
+        write_files(tmp_path, added_tokens=added)
+    if form == "with special ones":
+        write_files(tmp_path, special_tokens_map=extra)
+    if form == "without a config":
+        roles = {role: token for role, token in config.items() if role.endswith("_token")}
+        write_files(tmp_path, special_tokens_map=roles | extra)
+        config = {"do_lower_case": True}
+    write_files(tmp_path, tokenizer_config=config)
+    loaded = load_tokenizer(tmp_path)
+    theirs = AutoTokenizer.from_pretrained(tmp_path)(TAGGED, add_special_tokens=False)
+    cut = pieces(loaded, TAGGED)
+    assert cut == theirs["input_ids"]
+    assert [sum(ids.count(number) for ids in cut) for number in added.values()] == [2, 1, 1]
+    save_tokenizer(tmp_path / "saved", loaded)
+    assert pieces(load_tokenizer(tmp_path / "saved"), TAGGED) == cut
+
+
+def test_a_special_token_of_the_vocabulary_is_whole(tmp_path):
+    config, size = slow_folder("bert", "bert", tmp_path)
+    with open(tmp_path / "vocab.txt", "a") as file:
+        file.write("\n<e1>")
+    special = {"additional_special_tokens": ["<e1>", "<unknown to the model>"]}
+    write_files(tmp_path, tokenizer_config=config, special_tokens_map=special)
+    loaded = load_tokenizer(tmp_path)
+    assert pieces(loaded, TAGGED)[0].count(size) == 2 and len(loaded) == size + 1
+
+
+def test_an_added_token_has_the_number_that_it_was_trained_with(tmp_path):
+    config, size = slow_folder("bert", "bert", tmp_path)
+    for number, problem in ((size + 1, f"as number {size + 1}, which would be {size}"),
+                            ("1", "the number '1'")):  # fmt: skip
+        write_files(tmp_path, tokenizer_config=config, added_tokens={"<e1>": number})
+        with pytest.raises(UserError, match=problem):
+            load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("pad", [",", "dog"])
+def test_padding_that_is_a_word_stays_a_word(pad, tmp_path):
+    folder = tokenizer_folder("bert", tmp_path)
+    config = json.loads((folder / "tokenizer_config.json").read_text()) | {"pad_token": pad}
+    write_files(folder, tokenizer_config=config)
+    loaded = load_tokenizer(folder)
+    texts = ["the dog , the dog [SEP]"]
+    [ids], [expected] = pieces(loaded, texts), pieces(tokenizer("bert"), texts)
+    assert ids == expected and loaded.pad_token == pad
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encode(loaded, [{"id": "1", "text_a": "the dog , the dog"}], 20)
+    assert loaded.convert_tokens_to_ids("[SEP]") not in ids
+
+
+def test_a_vocabulary_without_special_tokens_has_every_token_in_texts(tmp_path):
+    path = tokenizer_folder("gpt2", tmp_path, config=False) / "tokenizer.json"
+    fast = json.loads(path.read_text())
+    del fast["model"]["vocab"]["<|endoftext|>"]
+    shifted = {token: number - 1 for token, number in fast["model"]["vocab"].items()}
+    fast["model"]["vocab"] = shifted
+    path.write_text(json.dumps(fast | {"added_tokens": []}))
+    loaded = load_tokenizer(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encode(loaded, [{"id": "1", "text_a": "the dog! said so!"}], 20)
+    assert pieces(loaded, ["the!"])[0].count(shifted["!"]) == 1 and loaded.pad_token == "!"
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

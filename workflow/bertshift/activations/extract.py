@@ -82,7 +82,8 @@ def _warn_of_special_tokens(tokenizer, rows: Sequence[dict]) -> None:
         texts.append(" ".join(parts))
     for token, count in written_out(tokenizer, texts).items():
         warnings.warn(
-            f"{count} of {len(texts)} texts have {token} written out; it is cut like any word.",
+            f"{count} of {len(texts)} texts have {token} written out; it is not read as this"
+            " token.",
             stacklevel=2,
         )
 

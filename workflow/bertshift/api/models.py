@@ -22,7 +22,7 @@ from bertshift.models.loading import (
 )
 from bertshift.models.published import ADAPTER, is_adapter, parts_of, read_config, weights_of
 from bertshift.models.source import SOURCE, hub_source, local_source
-from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
+from bertshift.models.tokenizer import FILES, load_tokenizer, save_tokenizer
 
 DESCRIPTIONS = (MODEL_FILES[0], ADAPTER)  # files that describe the model, or adapter, of a folder
 HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*(/[\w-][\w.-]*)?)(@(?P<revision>[\w./-]+))?")
@@ -200,14 +200,7 @@ def _load_tokenizer(tokenizer: Any, name: str) -> PreTrainedTokenizerBase:
 def _download_tokenizer(name: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
-    patterns = [
-        "config.json",
-        "tokenizer*",
-        "special_tokens_map.json",
-        "vocab.*",
-        "merges.txt",
-        "*.model",
-    ]
+    patterns = ["config.json", *FILES]
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (OSError, ValueError) as error:

@@ -49,6 +49,7 @@ from bertshift.models.published import (
 )
 from bertshift.models.seal import OPEN, check_seal, seal
 from bertshift.models.source import hub_source, local_source, recorded_commit, write_source
+from bertshift.models.tokenizer import FILES as TOKENIZER_FILES
 from bertshift.models.tokenizer import load_tokenizer, save_tokenizer
 from bertshift.seeds import seed_from
 
@@ -60,13 +61,7 @@ HUB_PATTERNS = [
     WEIGHTS,
     "model-*.safetensors",
     INDEX,
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "*.model",
+    *TOKENIZER_FILES,
     ADAPTER,
     *ADAPTER_WEIGHTS,
 ]

@@ -17,9 +17,21 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from bertshift.data.words import word_spans
 from bertshift.errors import UserError
 from bertshift.files import read_object, read_text, write_json, write_text
 
+# Files of a checkpoint that its tokenizer is read from, as patterns.
+FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+)
 SPECIAL = (
     "bos_token",
     "eos_token",
@@ -29,6 +41,8 @@ SPECIAL = (
     "cls_token",
     "mask_token",
 )
+# Of an added token, as tokenizer.json has them.
+FLAGS = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
 BERTS = {
     "unk_token": "[UNK]",
     "sep_token": "[SEP]",
@@ -68,13 +82,18 @@ def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
         special -= {tokenizer.unk_token_id, tokenizer.mask_token_id}
         word, spaced_word, two_words = _cut_texts(tokenizer, ["a", " a", "a a"])["input_ids"]
         adds_space = two_words == word + word and two_words != word + spaced_word
-        _LAYOUTS[tokenizer] = Layout(
-            _find_surrounding_tokens(tokenizer, "a"),
-            _find_surrounding_tokens(tokenizer, "a", "a"),
-            frozenset(special),
-            "" if adds_space else " ",
-        )
+        one = _find_surrounding_tokens(tokenizer, "a")
+        two = _find_surrounding_tokens(tokenizer, "a", "a")
+        surrounding = set(chain(*one, *two))
+        special = {n for n in special if n in surrounding or not _is_word(tokenizer, n)}
+        _LAYOUTS[tokenizer] = Layout(one, two, frozenset(special), "" if adds_space else " ")
     return _LAYOUTS[tokenizer]
+
+
+def _is_word(tokenizer: PreTrainedTokenizerBase, number: int) -> bool:
+    """Return whether a token is spelt as one word or mark, such as padding that is "!": a text may
+    have it."""
+    return len(word_spans(tokenizer.convert_ids_to_tokens(number))) == 1
 
 
 def _find_surrounding_tokens(
@@ -230,8 +249,7 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
     code or needs a package that is not installed.
     """
     folder = Path(folder)
-    config_file = folder / "tokenizer_config.json"
-    config = read_object(config_file) if config_file.exists() else {}
+    config = _read_config(folder)
     named = _load_named_class(folder)
     fast = _read_fast(folder / "tokenizer.json")
     if fast is None:
@@ -240,6 +258,7 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
         fast = _apply_lowercase(fast, config)
         if fast.get("post_processor") is None and getattr(named, "is_fast", False):
             fast["post_processor"] = _serialise_tokenizer(named)["post_processor"]
+    fast, added = _complete_tokens(fast, _list_added_tokens(folder, config))
     roles = _find_roles(fast, config, named)
     try:
         backend = Tokenizer.from_str(json.dumps(_unmark_whole_tokens(fast, roles, config)))
@@ -247,6 +266,7 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
         raise UserError(
             f"{folder}/tokenizer.json is no tokenizer ({error}); fetch or make it again."
         ) from error
+    _check_numbers(folder, backend, added)
     _check_lowercase(folder, backend, config, lowercase)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, split_special_tokens=True)
     input_names = config.get("model_input_names") or getattr(named, "model_input_names", None)
@@ -259,6 +279,92 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
         first = min(vocabulary, key=vocabulary.get)
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or first
     return tokenizer
+
+
+def _read_config(folder: Path) -> dict:
+    """Read tokenizer_config.json. Before it listed the added tokens itself, the special ones of
+    special_tokens_map.json had precedence over its own, as in transformers."""
+    config, special = (
+        read_object(folder / name) if (folder / name).exists() else {}
+        for name in ("tokenizer_config.json", "special_tokens_map.json")
+    )
+    return config if "added_tokens_decoder" in config else config | special
+
+
+def _list_added_tokens(folder: Path, config: Mapping) -> list[dict]:
+    """List the tokens that were added to the vocabulary in the form of tokenizer.json: those of
+    tokenizer_config.json or else of added_tokens.json, by their numbers, and then special ones
+    that have no role and no number. UserError where added_tokens.json holds anything else."""
+    extra = [
+        *_listed(config, "additional_special_tokens"),
+        *_listed(config, "extra_special_tokens"),
+    ]
+    with_role = {_content(config[role]) for role in SPECIAL if config.get(role)}
+    special = with_role | {_content(token) for token in extra}
+    file = folder / "added_tokens.json"
+    added = {}
+    if "added_tokens_decoder" in config:
+        for number, token in config["added_tokens_decoder"].items():
+            added[token["content"]] = FLAGS | token | {"id": int(number)}
+    elif file.exists():
+        for content, number in read_object(file).items():
+            if type(number) is not int:
+                raise UserError(
+                    f"{file} gives {content!r} the number {number!r}; write the row of its"
+                    " embedding, or fetch the file again."
+                )
+            # The classes that wrote such files lowercase a text before they look for the others.
+            flags = {"special": content in special, "normalized": content not in with_role}
+            added[content] = FLAGS | flags | {"content": content, "id": number}
+    ordered = sorted(added.values(), key=lambda token: token["id"])
+    for token in extra:
+        if _content(token) not in added:
+            ordered.append(FLAGS | {"special": True, "content": _content(token)})
+    return ordered
+
+
+def _listed(config: Mapping, key: str) -> list:
+    """Return the tokens of a key, which lists or, by roles of their own, maps them."""
+    tokens = config.get(key) or []
+    return list(tokens.values() if isinstance(tokens, Mapping) else tokens)
+
+
+def _content(token: str | Mapping | None) -> str | None:
+    return token["content"] if isinstance(token, Mapping) else token
+
+
+def _complete_tokens(fast: Mapping, added: Iterable[Mapping]) -> tuple[dict, list[dict]]:
+    """Add to the contents of a tokenizer.json the tokens that it lacks, and return these too. A
+    token that has no number is one of the vocabulary, or not known to the model."""
+    vocabulary = _vocabulary_of(fast)
+    tokens = list(fast.get("added_tokens") or ())
+    contents = {token["content"] for token in tokens}
+    missing = []
+    for token in added:
+        number = token.get("id", vocabulary.get(token["content"]))
+        if token["content"] not in contents and number is not None:
+            missing.append(dict(token) | {"id": number})
+    return dict(fast) | {"added_tokens": tokens + missing}, missing
+
+
+def _vocabulary_of(fast: Mapping) -> dict[str, int]:
+    """Return the numbers of the pieces in a tokenizer.json, without added tokens."""
+    vocabulary = (fast.get("model") or {}).get("vocab") or {}
+    if isinstance(vocabulary, Mapping):
+        return dict(vocabulary)
+    return {token: number for number, (token, _) in enumerate(vocabulary)}  # with their scores
+
+
+def _check_numbers(folder: Path, backend: Tokenizer, added: Iterable[Mapping]) -> None:
+    """Raise UserError where an added token has another number than the one it was trained with."""
+    for token in added:
+        number = backend.token_to_id(token["content"])
+        if number != token["id"]:
+            raise UserError(
+                f"{folder} adds {token['content']!r} to its vocabulary as number {token['id']},"
+                f" which would be {number}; take the vocabulary and the added tokens that were"
+                " published with the weights."
+            )
 
 
 def _serialise_tokenizer(tokenizer: PreTrainedTokenizerBase) -> dict:
@@ -349,23 +455,17 @@ def _find_roles(
     """Find the token of each role: as tokenizer_config.json says, as the named class has it, or
     else BERT's."""
     model = fast.get("model") or {}
-    vocabulary = model.get("vocab") or {}
     tokens = {token["content"] for token in fast.get("added_tokens") or ()}
-    if isinstance(vocabulary, Mapping):
-        tokens.update(vocabulary)
-    else:  # pairs of a token and its score
-        tokens.update(token for token, _ in vocabulary)
+    tokens.update(_vocabulary_of(fast))
     unknown, number = model.get("unk_token"), model.get("unk_id")
     if number is not None:
-        unknown, _ = vocabulary[number]
+        unknown, _ = model["vocab"][number]
     of_class = {role: getattr(named, role, None) for role in SPECIAL}
     of_bert = BERTS if set(BERTS.values()) <= tokens else {}
     roles = {}
     for source in (config, of_class, {"unk_token": unknown}, of_bert):
         for role in SPECIAL:
-            token = source.get(role)
-            if isinstance(token, Mapping):
-                token = token["content"]
+            token = _content(source.get(role))
             if role not in roles and token in tokens:
                 roles[role] = token
     return roles
