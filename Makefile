@@ -37,18 +37,21 @@ guide: $(READY)
 release: $(READY)
 	PATH="$(BIN):$$PATH" python -m bertshift.release write $(OPTIONS)
 
+# The files in a variable: one, whose name may have spaces, or several with spaces between.
+FILES = if [ -e "$$$(1)" ]; then set -- "$$$(1)"; else eval "set -- $$$(1)"; fi
+
 # Is an archive as it was written, and what comes out otherwise here?
 verify: $(READY)
-	PATH="$(BIN):$$PATH" python -m bertshift.release verify $(OPTIONS) $(ARCHIVE)
+	@$(call FILES,ARCHIVE); PATH="$(BIN):$$PATH" python -m bertshift.release verify $(OPTIONS) "$$@"
 
 # Figures, claims and page of an archive, drawn by the program of today from its tables. OUT: the folder for them.
 # ARCHIVE="a.zip b.zip": b.zip has further tables for the figures of a.zip.
 redraw: $(READY)
-	PATH="$(BIN):$$PATH" python -m bertshift.release redraw $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVE)
+	@$(call FILES,ARCHIVE); PATH="$(BIN):$$PATH" python -m bertshift.release redraw $(OPTIONS) $(if $(OUT),--out "$(OUT)") "$$@"
 
-# What two archives say, claim by claim and figure by figure. ARCHIVES: their files; OUT: the folder for it.
+# What two archives say, claim by claim and figure by figure. ARCHIVES: their files, as "'my a.zip' b.zip"; OUT: the folder for it.
 compare: $(READY)
-	PATH="$(BIN):$$PATH" python -m bertshift.release compare $(OPTIONS) $(if $(OUT),--out $(OUT)) $(ARCHIVES)
+	@$(call FILES,ARCHIVES); PATH="$(BIN):$$PATH" python -m bertshift.release compare $(OPTIONS) $(if $(OUT),--out "$(OUT)") "$$@"
 
 # The guides as a site, in site/; a link that leads nowhere is an error. To search it: python3 -m http.server -d site
 site: $(READY)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bertshift.data.edges import gum, treebank
+from bertshift.data.edges import gum, ontonotes, treebank
 from bertshift.errors import UserError
 
 CORPORA = yaml.safe_load(Path(__file__).with_name("formats.yaml").read_text(encoding="utf-8"))
@@ -87,6 +87,19 @@ def test_sentences_that_jiant_loses_can_be_left_out(tmp_path):
     split = treebank.read("dependencies", {"dev": path})["dev"]
     rest = treebank.without_lost_by_jiant(split, path)
     assert [record["info"]["sentence"] for record in rest.records] == ["a-1"]
+
+
+@pytest.mark.parametrize("copy", ["train/v5/x_0001.v5_gold_conll", "dev/x_0001.gold_conll"])
+def test_a_document_of_ontonotes_is_read_once(copy, tmp_path):
+    folder = files_of(CORPORA["ontonotes"], tmp_path)["train"]
+    [file] = folder.rglob("*gold_conll")
+    (tmp_path / copy).parent.mkdir()
+    (tmp_path / copy).write_bytes(file.read_bytes())
+    folders = {name: tmp_path / name for name in ("train", "dev") if (tmp_path / name).exists()}
+    with pytest.raises(
+        UserError, match="gold_conll has the document nw/x/00/x_0001, as .*keep one"
+    ):
+        ontonotes.read("pos", folders)
 
 
 def test_an_archive_that_is_cut_short_is_named(tmp_path):

@@ -19,12 +19,14 @@ def read(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
     files per split.
 
     Each sentence gives one record; for srl each frame does. Words are raw in every task: jiant
-    writes -LRB- for ( in the texts of tags and constituents.
+    writes -LRB- for ( in the texts of tags and constituents. UserError for a document in two
+    files, as in a folder with several versions of the corpus.
     """
-    return {split: _read_split(task, folder) for split, folder in files.items()}
+    file_of_document: dict[str, Path] = {}
+    return {split: _read_split(task, folder, file_of_document) for split, folder in files.items()}
 
 
-def _read_split(task: str, folder: Path) -> Split:
+def _read_split(task: str, folder: Path, file_of_document: dict[str, Path]) -> Split:
     paths = sorted(folder.rglob("*gold_conll"))
     if not paths:
         raise UserError(
@@ -38,6 +40,12 @@ def _read_split(task: str, folder: Path) -> Split:
         for line, rows in _read_sentences(path):
             where, columns = f"{path}:{line}", list(zip(*rows, strict=True))
             document, words = columns[0][0], columns[3]
+            other = file_of_document.setdefault(document, path)
+            if other != path:
+                raise UserError(
+                    f"{path} has the document {document}, as {other} has; keep one version of the"
+                    " corpus there, and each document in one split."
+                )
             target_lists = _make_targets(task, columns, where, irregular)
             source.update(sentences=1, tokens=len(words))
             if task == "srl":
