@@ -239,15 +239,16 @@ def test_an_added_token_has_the_number_that_it_was_trained_with(tmp_path):
             load_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("pad", [",", "dog"])
-def test_padding_that_is_a_word_stays_a_word(pad, tmp_path):
+@pytest.mark.parametrize(("role", "token"), [("pad", ","), ("pad", "dog"), ("eos", ",")])
+def test_a_special_token_that_is_a_word_stays_one(role, token, tmp_path):
     folder = tokenizer_folder("bert", tmp_path)
-    config = json.loads((folder / "tokenizer_config.json").read_text()) | {"pad_token": pad}
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    config[f"{role}_token"] = token
     write_files(folder, tokenizer_config=config)
     loaded = load_tokenizer(folder)
     texts = ["the dog , the dog [SEP]"]
     [ids], [expected] = pieces(loaded, texts), pieces(tokenizer("bert"), texts)
-    assert ids == expected and loaded.pad_token == pad
+    assert ids == expected and getattr(loaded, f"{role}_token") == token
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encode(loaded, [{"id": "1", "text_a": "the dog , the dog"}], 20)

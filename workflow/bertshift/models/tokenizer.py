@@ -82,11 +82,12 @@ def layout_of(tokenizer: PreTrainedTokenizerBase) -> Layout:
         special -= {tokenizer.unk_token_id, tokenizer.mask_token_id}
         word, spaced_word, two_words = _cut_texts(tokenizer, ["a", " a", "a a"])["input_ids"]
         adds_space = two_words == word + word and two_words != word + spaced_word
-        one = _find_surrounding_tokens(tokenizer, "a")
-        two = _find_surrounding_tokens(tokenizer, "a", "a")
-        surrounding = set(chain(*one, *two))
-        special = {n for n in special if n in surrounding or not _is_word(tokenizer, n)}
-        _LAYOUTS[tokenizer] = Layout(one, two, frozenset(special), "" if adds_space else " ")
+        _LAYOUTS[tokenizer] = Layout(
+            _find_surrounding_tokens(tokenizer, "a"),
+            _find_surrounding_tokens(tokenizer, "a", "a"),
+            frozenset(number for number in special if not _is_word(tokenizer, number)),
+            "" if adds_space else " ",
+        )
     return _LAYOUTS[tokenizer]
 
 
