@@ -1,8 +1,9 @@
 import json
 
+import pandas as pd
 import pytest
 
-from bertshift.data.relations import prepare_relations, read_relations
+from bertshift.data.relations import TABLE, prepare_relations, read_relations
 from bertshift.errors import UserError
 from bertshift.files import read_json, sha256, write_jsonl
 
@@ -66,6 +67,14 @@ def test_cells_of_a_table_are_quoted_as_csv_quotes(tmp_path):
     rows = table(tmp_path, SOUND, ("2", '"""No"", he said."', "9", "13", "[[6, 8]]"))
     assert [row["text"] for row in rows] == ["He met her.", '"No", he said.']
     assert rows[1]["predicate"] == [9, 13]
+
+
+@pytest.mark.parametrize(("name", "separator"), [("list.TSV", "\t"), ("list.csv", ",")])
+def test_a_table_that_pandas_wrote(tmp_path, name, separator):
+    rows = [SOUND, ("2", '"No",\nhe said.', "9", "13", "[[6, 8]]")]
+    pd.DataFrame(rows, columns=TABLE).to_csv(tmp_path / name, sep=separator, index=False)
+    prepare_relations(tmp_path / name, tmp_path / "out", "mirror")
+    assert [row["text"] for row in read_relations(tmp_path / "out")] == [SOUND[1], rows[1][1]]
 
 
 @pytest.mark.parametrize(

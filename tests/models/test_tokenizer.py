@@ -198,7 +198,12 @@ def test_added_tokens_of_slow_tokenizers_are_whole(kind, model_type, form, tmp_p
     if form == "in it":
         flags = {"lstrip": False, "rstrip": False, "normalized": False, "single_word": False}
         decoder = {
-            str(number): {"content": token, "special": token in str(extra), **flags}
+            str(number): {
+                "__type": "AddedToken",
+                "content": token,
+                "special": token in str(extra),
+                **flags,
+            }
             for token, number in added.items()
         }
         config |= extra | {"added_tokens_decoder": decoder}

@@ -71,6 +71,11 @@ def test_documents_of_a_corpus_file(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("\n\nOne.\n Two. \n\n \nThree.\n\n")
     assert read_documents(path) == [["One.", "Two."], ["Three."]]
+    path.write_bytes(b"\xef\xbb\xbfOne.\r\n\r\n")
+    assert read_documents(path) == [["One."]]
+    path.write_bytes(b"One.\ncaf\xe9\n")
+    with pytest.raises(UserError, match="corpus.txt:2 is not UTF-8"):
+        read_documents(path)
     path.write_text("\n\n")
     for name in ("corpus.txt", "absent.txt"):
         with pytest.raises(UserError, match=name):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from bertshift.data.text_file import (
     COMMA,
-    TAB,
     check_columns,
     describe_width,
     read_csv,
     read_lines,
     read_table,
+    separator_of,
 )
 from bertshift.errors import UserError
 
@@ -29,8 +29,7 @@ def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[str]]:
         raise UserError(
             f"{file} does not exist; write a table with the names of columns in its first line."
         ) from None
-    separator = COMMA if _has_commas(file) else TAB
-    check_columns(file, header, names, "correct --columns", separator)
+    check_columns(file, header, names, "correct --columns", separator_of(file))
     columns = {name: [] for name in names}
     for number, cells in rows:
         if len(cells) != len(header):
@@ -83,13 +82,9 @@ def _read_parts(file: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
-    if _has_commas(file):
+    if separator_of(file) == COMMA:
         return read_csv(file, Counter(), COMMA)
     return read_table(file, Counter())
-
-
-def _has_commas(file: Path) -> bool:
-    return file.suffix.lower() == ".csv"
 
 
 def _check_no_labels(file: Path, pairs: list[tuple[str, ...]]) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bertshift.data.text_file import read_lines
 from bertshift.errors import UserError
 
 
@@ -9,12 +10,11 @@ def read_documents(path: Path) -> list[list[str]]:
     """Read the documents of a corpus file: one sentence a line, blank lines between documents."""
     documents: list[list[str]] = [[]]
     try:
-        with open(path, encoding="utf-8", newline="\n") as lines:
-            for line in lines:
-                if sentence := line.strip():
-                    documents[-1].append(sentence)
-                elif documents[-1]:
-                    documents.append([])
+        for line in read_lines(path):
+            if sentence := line.strip():
+                documents[-1].append(sentence)
+            elif documents[-1]:
+                documents.append([])
     except FileNotFoundError:
         raise UserError(
             f"there is no corpus {path}; name a text file with one sentence a line and blank lines"

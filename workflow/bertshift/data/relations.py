@@ -14,11 +14,18 @@ from pathlib import Path
 
 from bertshift.data import framenet
 from bertshift.data.provenance import GENERATED, ORIGINS
-from bertshift.data.text_file import check_columns, describe_width, read_csv, read_records
+from bertshift.data.text_file import (
+    check_columns,
+    describe_width,
+    read_csv,
+    read_records,
+    separator_of,
+)
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl, sha256, write_json, write_jsonl
 
 ROWS, SIDECAR = "relations.jsonl", "relations.json"
+TABLES = (".tsv", ".csv")  # endings
 # The columns that are read of a table of FrameNet's sentences. link_spans_json holds pairs of
 # numbers.
 TABLE = ["id", "sentence", "target_start", "target_end", "link_spans_json"]
@@ -64,15 +71,16 @@ def _read_rows(source: Path) -> tuple[list[dict], Counter]:
     if ending == ".jsonl":
         rows = [row for _, row in read_records(source)]
         return [{"id": str(number)} | row for number, row in enumerate(rows)], Counter()
-    if ending == ".tsv":
+    if ending in TABLES:
         return list(_read_table_rows(source)), Counter()
     return framenet.select(source)
 
 
 def _read_table_rows(source: Path) -> Iterator[dict]:
-    table = read_csv(source, Counter())
+    separator = separator_of(source)
+    table = read_csv(source, Counter(), separator)
     _, header = next(table)
-    check_columns(source, header, TABLE, f"write the columns {', '.join(TABLE)}")
+    check_columns(source, header, TABLE, f"write the columns {', '.join(TABLE)}", separator)
     for number, cells in table:
         if len(cells) != len(header):
             raise UserError(f"{source}:{number} {describe_width(cells, header)}; correct it.")
@@ -93,7 +101,7 @@ def _check_row(row: dict, source: Path) -> None:
     except (KeyError, TypeError, ValueError):
         valid = False
     if not valid:
-        form = ", ".join(TABLE) if source.suffix.lower() == ".tsv" else FORM
+        form = ", ".join(TABLE) if source.suffix.lower() in TABLES else FORM
         raise UserError(
             f"{source}: sentence {row.get('id')!r} does not mark a predicate and arguments inside"
             f" its text; write {form}, spans in characters."

@@ -106,6 +106,11 @@ def read_table(path: Path, counts: Counter) -> Iterator[tuple[int, list[str]]]:
         yield from _split_lines(lines(), counts)
 
 
+def separator_of(path: Path) -> str:
+    """Return what separates the cells of a table: a comma if it ends in .csv, else a tab."""
+    return COMMA if path.suffix.lower() == ".csv" else TAB
+
+
 def read_csv(path: Path, counts: Counter, separator: str = TAB) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a file that csv wrote, unquote its cells and count those in quotation
     marks. Blank lines are left out and counted. UserError for a row that is not csv's.
@@ -209,9 +214,12 @@ def _check_start(path: Path, start: bytes) -> None:
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict]]:
-    """Yield (file and line, object) of a file of JSON lines. Raises UserError as `read_lines`
-    does, and for a line that is no JSON object or has half of a character (a lone surrogate)."""
+    """Yield (file and line, object) of a file of JSON lines; blank lines are left out. Raises
+    UserError as `read_lines` does, and for a line that is no JSON object or has half of a
+    character (a lone surrogate)."""
     for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
         where = f"{path}:{number}"
         try:
             record = json.loads(line)

@@ -306,7 +306,8 @@ def _list_added_tokens(folder: Path, config: Mapping) -> list[dict]:
     added = {}
     if "added_tokens_decoder" in config:
         for number, token in config["added_tokens_decoder"].items():
-            added[token["content"]] = FLAGS | token | {"id": int(number)}
+            flags = {key: token.get(key, False) for key in FLAGS}
+            added[token["content"]] = flags | {"content": token["content"], "id": int(number)}
     elif file.exists():
         for content, number in read_object(file).items():
             if type(number) is not int:
