@@ -47,6 +47,7 @@ def test_columns_of_a_file(tmp_path, name, content):
     ("t.tsv", '"a"\t"b"\n"he said \\"no\\""\t"x"\n', r"t.tsv:2 has quotation marks behind backslash"),
     ("t.tsv", 'a\tb\n"he said \\"no\\""\tx\n', r"t.tsv:2 has .*qmethod"),
     ("t.tsv", 'a\tb\n1\tone\ttwo\n', r"t.tsv:2 has 3 columns .*row.names = FALSE"),
+    ("t.tsv", "b\tc\rone\ttwo\r", r"t.tsv has no column 'a', only b, 'c\\rone'"),
     ("t.csv", None, "does not exist"),
 ])  # fmt: skip
 def test_tables_that_cannot_be_read(tmp_path, name, content, said):

@@ -279,8 +279,10 @@ def describe_width(cells: Sequence[str], header: Sequence[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name as an error shows it: with quotation marks where blanks surround it."""
-    return name if name == name.strip() and name else repr(name)
+    """Return a name as an error shows it: as Python writes it where a reader would not see all of
+    it, such as a blank at its end."""
+    is_plain = name and name == name.strip() and name.isprintable()
+    return name if is_plain else repr(name)
 
 
 def is_web_page(start: bytes) -> bool:
