@@ -31,6 +31,31 @@ LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([\w/.-]+\.tsv) \"([^\"]+)\
 SECOND = ("minus", "over")
 
 
+def in_words(verdict: str, null: object) -> str:
+    """Write a verdict, and what a row that holds is beside nulls, as the findings do: `holds more
+    than for noise`."""
+    verdict = verdict.removesuffix(" at this scale")
+    if not isinstance(null, str) or not null:
+        return verdict
+    return f"{verdict} {null}".replace(" of this size", "").replace("; ", " and ")
+
+
+def totals(rows: pd.DataFrame, what: str, column: str) -> str:
+    """Count the verdicts of rows, or of claims, in the words of the findings."""
+    number = rows[column].value_counts()
+    untested = number.filter(like="not testable").sum()
+    return (
+        f"Of its {len(rows)} {what}, {number.get('holds', 0)} hold, {number.get('fails', 0)} fail,"
+        f" {number.get('undecided', 0)} are undecided and {untested} are not testable"
+    )
+
+
+def beside_nulls(nulls: pd.Series) -> list[str]:
+    """Count what rows that hold are beside each null: `26 are more than for noise of this size`."""
+    parts = nulls.dropna().str.split("; ").explode().value_counts()
+    return [f"{times} are {words}" for words, times in parts.items()]
+
+
 class Number(NamedTuple):
     """The rows of a table that make a number, and the number, with its interval or NaN."""
 
