@@ -9,9 +9,10 @@ BIN := $(CURDIR)/$(VENV)/bin
 figures: $(READY)
 	PATH="$(BIN):$$PATH" snakemake figures/all
 
-# What is left of figures/all, and what it will cost; runs nothing. OPTIONS: those of snakemake, such as --profile slurm.
+# What is left of figures/all, or of TARGET, and what it will cost; runs nothing. OPTIONS: those of snakemake, such as
+# --profile slurm.
 plan: $(READY)
-	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.planning $(OPTIONS)
+	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.planning $(TARGET) $(OPTIONS)
 
 # The environment, then the whole test suite.
 test: $(READY)

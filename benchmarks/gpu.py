@@ -762,7 +762,7 @@ def plan(bench: Bench) -> Iterator[dict]:
     room = {"cores": int(read_tsv(bench.out / "machine.tsv").loc[0, "cores"]), "GPUs": 1}
     options = ["--config", "scale=paper"]
     with chdir(ROOT):
-        jobs = planning.dry_run("--cores", "1", *options)
+        jobs = planning.dry_run("figures/all", "--cores", "1", *options)
         config, _ = planning.parse_options(options)
     shipped = read_costs()
     fitted = yaml.safe_load((bench.out / "gpu.yaml").read_text(encoding="utf-8"))

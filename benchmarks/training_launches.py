@@ -249,7 +249,7 @@ def count_trainings(scale: str) -> Counter:
     """Count the steps of all fine-tunings and sweeps of a dry run of figures/all."""
     os.chdir(ROOT)
     options = ["--config", f"scale={scale}"]
-    jobs = dry_run("--cores", "1", *options)
+    jobs = dry_run("figures/all", "--cores", "1", *options)
     config, _ = parse_options(options)
     estimate = Estimate(config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=True)
     steps = Counter()

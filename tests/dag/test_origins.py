@@ -148,3 +148,40 @@ def test_ones_own_files_copied_anew_are_the_same_files(used, places):
     for path in places.rglob("*"):
         os.utime(path)
     assert not used.reruns(*TABLES)
+
+
+@pytest.mark.parametrize(
+    ("gone", "sentence"),
+    [
+        ("mirror", "data.mirror: {}/mirror is not a folder"),
+        ("mirror/glue/RTE/train.tsv", "data.mirror: {}/mirror has none of glue/RTE/train.tsv"),
+        ("mirror/pos/dev.jsonl", "edge_tasks.pos: own needs {}/mirror/pos/dev.jsonl"),
+        ("mirror/relations.tsv", "data.mirror: {}/mirror has none of relations.tsv"),
+        ("bert", "bases.base.checkpoints: there is no folder {}/bert"),
+        ("bert/config.json", "{}/bert/config.json is missing"),
+    ],
+)
+def test_what_is_gone_is_refused_though_results_are_there(used, places, gone, sentence):
+    used.config = merge(used.user, mirrored(places))
+    elsewhere = places / "elsewhere"
+    (places / gone).rename(elsewhere)
+    try:
+        printed = used.snakemake(*TABLES, "--keep-going", check=False)
+    finally:
+        elsewhere.rename(places / gone)
+    assert sentence.format(places) in printed
+    assert "Nothing to be done" not in printed and "Traceback" not in printed
+
+
+def test_a_corpus_that_is_gone_is_refused_though_results_are_there(used, tmp_path):
+    corpus = tmp_path / "corpus.txt"
+    used.config = merge(used.user, TINY | {"corpora": {"world": str(corpus)}})
+    printed = used.snakemake(*TABLES, "--dry-run", check=False)
+    assert f"corpora.world: {corpus} does not exist" in printed
+
+
+def test_a_name_that_means_nothing_is_refused_though_its_table_is_there(used):
+    (used.folder / "results/scores").mkdir(parents=True, exist_ok=True)
+    (used.folder / "results/scores/mnly.tsv").touch()
+    printed = used.snakemake("results/scores/mnly.tsv", "--dry-run", check=False)
+    assert "model 'mnly': no task or checkpoint 'mnly'" in printed

@@ -1,10 +1,16 @@
 """What the user's own files hold, whatever their times are."""
 
+import errno
 import os
 
 import pytest
 
+from bertshift.errors import UserError
 from bertshift.running import own_files
+
+# A configuration that names no file of the user's.
+PLAIN = {"data": {"source": "hub", "cache": "results/hub"}, "corpora": {}, "bases": {}, "datasets": {}, "edge_sets": {},
+         "patterns": {"labels": None}, "relations": {"source": None, "files": []}}  # fmt: skip
 
 
 @pytest.fixture
@@ -46,11 +52,36 @@ def test_a_file_that_has_not_changed_is_read_once(corpus, monkeypatch):
     assert held(corpus) == before
 
 
+def test_a_memory_that_cannot_be_written_stops_nothing(corpus, monkeypatch):
+    def read_only(*args):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(own_files, "write_json", read_only)
+    assert held(corpus)
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, records):
+    own_files.check_writable(tmp_path)
+    place = tmp_path
+    if records:
+        place = tmp_path / ".snakemake"
+        place.mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: path != place)
+    with pytest.raises(UserError, match=f"^{place} cannot be written to"):
+        own_files.check_writable(tmp_path)
+
+
+def test_a_file_that_is_not_there_is_named_with_its_key(corpus):
+    config = PLAIN | {"corpora": {"mine": "gone.txt"}}
+    own_files.check({"corpus": str(corpus), "made": ["results/gone.txt"]}, config)
+    with pytest.raises(UserError, match=r"^corpora\.mine: gone\.txt does not exist"):
+        own_files.check({"corpus": "gone.txt"}, config)
+
+
 def refused(**keys):
     """What is said of a configuration."""
-    config = {"data": {"source": "hub", "cache": "results/hub"}, "corpora": {}, "bases": {}, "datasets": {}, "edge_sets": {},
-              "patterns": {"labels": None}, "relations": {"source": None, "files": []}}  # fmt: skip
-    return [sentence.partition(" where")[0] for sentence in own_files.misplaced(config | keys)]
+    return [sentence.partition(" where")[0] for sentence in own_files.misplaced(PLAIN | keys)]
 
 
 @pytest.mark.parametrize(

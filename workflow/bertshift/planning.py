@@ -1,5 +1,6 @@
-"""The remaining jobs of all figures, and their duration: `make plan`. The options are
-snakemake's. Dry runs list the jobs; config/costs.yaml has the cost of a job of each rule."""
+"""The remaining jobs of all figures, or of other targets, and their duration: `make plan`. The
+targets and options are snakemake's. Dry runs list the jobs; config/costs.yaml has the cost of a
+job of each rule."""
 
 import argparse
 import math
@@ -8,25 +9,31 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 
 from bertshift.config import load_config, merge, read_yaml
+from bertshift.errors import UserError
 from bertshift.naming import parse_comparison, parse_model
+from bertshift.papers import catalogue
 from bertshift.probes.settings import ProbeSettings
 from bertshift.recipes import task_settings
 from bertshift.replicates import pair_runs
-from bertshift.requests import sweeps
+from bertshift.requests import downloads, sweeps
 from bertshift.requests.activations import how_dumped
 from bertshift.requests.shapes import Shape, shape_of_model
 from bertshift.running import gpus
+from bertshift.running.redaction import redact
 from bertshift.version import ROOT
 
 MB, GB, BATCH_TOKENS = 1e6, 1e9, 2048  # a model reads batches of so many tokens
+# The table of costs weighs as much as jobs of so many seconds: a few small jobs change little.
+TABLE_SECONDS = 60
 BLOCK = re.compile(r"^ *(?:local)?rule (\S+):\n((?: +\w+: .*\n)+)", re.MULTILINE)
 READ = re.compile(r"^results/(?:stimuli/|activations/.*/)([^/.]+)(?:\.jsonl)?$", re.MULTILINE)
 COLUMNS = ["stage", "jobs", "GPU-hours", "CPU-hours", "operations", "disk", "memory", "source"]
@@ -265,24 +272,59 @@ class Estimate:
         return size
 
 
-def ratios_of(finished: Sequence[tuple[Job, Cost]]) -> dict[str, tuple[int, float]]:
-    """Return by rule (finished jobs, ratio of their time to the estimate). The default is the
-    ratio of all jobs."""
-    measured, expected = defaultdict(list), defaultdict(float)
-    for job, cost in finished:
+class Finished:
+    """Finished jobs of each rule, and of each kind of machine, and their time beside the estimate.
+
+    The time of a job on a CPU is its CPU time for each thread, as other work on the machine makes
+    the time that passed longer.
+    """
+
+    def __init__(self, jobs_and_costs: Iterable[tuple[Job, Cost]], has_gpu: bool):
+        self.has_gpu = has_gpu
+        self.jobs: Counter = Counter()
+        self.seconds: Counter = Counter()
+        self.estimated: Counter = Counter()
+        for job, cost in jobs_and_costs:
+            seconds = self._read_seconds(job)
+            if seconds is None:
+                continue
+            for key in (job.rule, self.machine(job)):
+                self.jobs[key] += 1
+                self.seconds[key] += seconds
+                self.estimated[key] += cost.seconds
+
+    def machine(self, job: Job) -> str:
+        return "GPU" if job.gpu and self.has_gpu else "CPU"
+
+    def ratio(self, job: Job) -> float:
+        """Return the ratio of a job's time to the estimate: that of its rule's finished jobs, with
+        that of all jobs on such a machine where these are few."""
+        of_machine = self._ratio(self.machine(job), 1.0)
+        return self._ratio(job.rule, of_machine)
+
+    def _ratio(self, key: str, usual: float) -> float:
+        seconds = self.seconds[key] + usual * TABLE_SECONDS
+        return seconds / (self.estimated[key] + TABLE_SECONDS)
+
+    def _read_seconds(self, job: Job) -> float | None:
+        """Read the seconds of a job's threads, or of its GPU; None if they were not measured."""
         try:
             text = Path(job.log).with_suffix(".cost.tsv").read_text(encoding="utf-8")
-            seconds = float(text.splitlines()[1].split("\t")[0])
-        except (OSError, IndexError, ValueError):
-            continue  # the job has no measured time
-        for rule in (job.rule, "all"):
-            measured[rule].append(seconds)
-            expected[rule] += cost.seconds
-    ratios = {
-        rule: (len(seconds), sum(seconds) / expected[rule]) for rule, seconds in measured.items()
-    }
-    _, overall = ratios.get("all", (0, 1.0))
-    return defaultdict(lambda: (0, overall), ratios)
+            names, values = (line.split("\t") for line in text.splitlines()[:2])
+            cost = dict(zip(names, values))
+            if self.machine(job) == "GPU":
+                return float(cost["s"])
+            return float(cost["cpu_time"]) / job.threads
+        except (OSError, KeyError, ValueError):
+            return None
+
+    def source(self, rules: set[str], left: Iterable[Job]) -> str:
+        """Say what the estimates of the jobs that are left of these rules were made from."""
+        if own := sum(self.jobs[rule] for rule in rules):
+            return f"costs.yaml and {own:,} of your own jobs"
+        if others := sum(self.jobs[machine] for machine in {self.machine(job) for job in left}):
+            return f"costs.yaml and {others:,} of other stages"
+        return "costs.yaml"
 
 
 def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, int]) -> float:
@@ -311,8 +353,9 @@ def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, i
 def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, room: dict) -> str:
     """Tabulate the remaining jobs by stage, and say when they end."""
     costs = {name: estimate.cost(job) for name, job in jobs.items()}
-    ratios = ratios_of([(job, costs[name]) for name, job in jobs.items() if name not in remaining])
-    seconds = {name: costs[name].seconds * ratios[job.rule][1] for name, job in remaining.items()}
+    done = [(job, costs[name]) for name, job in jobs.items() if name not in remaining]
+    finished = Finished(done, estimate.has_gpu)
+    seconds = {name: costs[name].seconds * finished.ratio(job) for name, job in remaining.items()}
     stages = {rule: stage for stage, rules in estimate.table["stages"].items() for rule in rules}
     all_rules = {job.rule for job in jobs.values()}
     rows = [COLUMNS]
@@ -330,7 +373,6 @@ def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, ro
         operations = sum(cost.operations for cost in stage_costs)
         disk = sum(cost.disk for cost in stage_costs if not cost.temporary)
         memory = max((cost.memory for cost in stage_costs), default=0)
-        measured_jobs = sum(ratios[rule][0] for rule in rules & ratios.keys())
         rows.append(
             [
                 stage,
@@ -340,7 +382,7 @@ def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, ro
                 f"{operations:.1e}",
                 f"{disk / GB:,.2f} GB",
                 f"{memory / GB:.1f} GB",
-                f"{measured_jobs:,} of your own jobs" if measured_jobs else "costs.yaml",
+                finished.source(rules, [remaining[name] for name in names]),
             ]
         )
     widths = [max(map(len, column)) for column in zip(*rows)]
@@ -349,6 +391,7 @@ def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, ro
     limits = " and ".join(f"{number} {kind}" for kind, number in room.items())
     notes = [
         f"About {until_end(remaining, seconds, room) / 3600:,.1f} hours with {limits} at a time.",
+        "CPU-hours are CPU time: beside other work it takes longer.",
         f"Temporary files take up to {temporary:,.1f} GB more. Memory is that of the largest job.",
         *(estimate.table["machines"][name]["origin"] for name in ("cpu", "gpu")),
     ]
@@ -356,7 +399,8 @@ def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, ro
 
 
 def parse_options(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
-    """Return the configuration and the room for jobs that snakemake has with these options."""
+    """Return the configuration and the room for jobs that snakemake has with these options. Go to
+    the folder that they name."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for names in ("--config -C", "--configfile --configfiles", "--profile"):
         parser.add_argument(*names.split(), nargs="+", action="extend", default=[])
@@ -371,6 +415,8 @@ def parse_options(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
     profile = reduce(merge, map(read_yaml, filter(Path.is_file, profiles)), {})
     os.chdir(folder)
     config = load_config(user, ROOT)
+    catalogue.check(config)
+    config, _ = catalogue.drawable(config)
     if (given.executor or profile.get("executor", "local")) != "local":
         return config, {"jobs": int(given.jobs or profile.get("jobs", 1))}
     cores = given.cores or given.jobs or profile.get("cores", "all")
@@ -381,21 +427,65 @@ def parse_options(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
     return config, room
 
 
-def dry_run(*options: str) -> dict[str, Job]:
-    """Ask snakemake for the jobs of all figures. Exit with its message if it refuses."""
-    command = [sys.executable, "-m", "snakemake", "figures/all", "--dry-run", *options]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+def dry_run(*arguments: str, folder: Path | None = None) -> dict[str, Job]:
+    """Ask snakemake, called in `folder` or here, for its jobs. Exit with its message if it
+    refuses."""
+    command = [sys.executable, "-m", "snakemake", *arguments, "--dry-run"]
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     return jobs_of(done.stdout)
 
 
-def main(options: Sequence[str]) -> None:
-    remaining, jobs = dry_run(*options), dry_run("--forceall", *options)
-    config, room = parse_options(options)
+def describe_lacking(lacking: Mapping[str, Sequence[str]]) -> str:
+    """Say what is missing, what is not planned for that reason, and how to do without it."""
+    lines = ["Not planned, as data are missing:"]
+    for sentence, parts in lacking.items():
+        papers = [f"{paper} {', '.join(items)}" for paper, items in _by_paper(parts).items()]
+        others = [part for part in parts if part not in catalogue.FIGURES]
+        lines += [
+            f"  {redact(sentence)}",
+            f"    Without it there is no {'; '.join(papers + others)}.",
+        ]
+    nulls = [
+        f"{paper}: {{{', '.join(f'{item}: null' for item in items)}}}"
+        for paper, items in _by_paper(chain.from_iterable(lacking.values())).items()
+    ]
+    if nulls:
+        lines += ["To do without these figures:", f"  figures: {{{', '.join(nulls)}}}"]
+    return "\n".join(lines)
+
+
+def _by_paper(parts: Iterable[str]) -> dict[str, list[str]]:
+    """List the figures among `parts`, each once, by their papers."""
+    items = defaultdict(list)
+    for part in dict.fromkeys(parts):
+        if part in catalogue.FIGURES:
+            paper, item = part.split("/")
+            items[paper].append(item)
+    return items
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the plan of the targets, which stand before all options; by default, of all
+    figures."""
+    folder = Path.cwd()
+    targets = list(takewhile(lambda word: not word.startswith("-"), arguments))
+    options = arguments[len(targets) :]
+    try:
+        config, room = parse_options(options)
+        targets, lacking = downloads.obtainable(targets or ["figures/all"], config)
+    except (UserError, OSError, yaml.YAMLError) as error:
+        sys.exit(redact(str(error)))
+    if not targets:
+        sys.exit(describe_lacking(lacking))
+    remaining = dry_run(*targets, *options, folder=folder)
+    jobs = dry_run(*targets, "--forceall", *options, folder=folder)
     table = read_yaml(ROOT / "config/costs.yaml")
     has_gpu = room.keys() != {"cores"}
     print(plan(jobs, remaining, Estimate(config, table, has_gpu), room))
+    if lacking:
+        print(f"\n{describe_lacking(lacking)}")
 
 
 if __name__ == "__main__":

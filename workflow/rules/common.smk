@@ -32,18 +32,29 @@ codegraph.recall(Path.cwd())
 atexit.register(codegraph.keep, Path.cwd())  # figures' modules are read when a figure is asked for
 
 
-def as_workflow_error(function):
-    """Turn a UserError into Snakemake's own error, which it prints without a traceback."""
+def refusing(function):
+    """Stop snakemake with one sentence where a function raises UserError, or cannot read a path of the user's.
+
+    An exception of an input function would not stop it: where a result exists, Snakemake takes it for granted.
+    """
 
     @wraps(function)  # Snakemake reads the signature
     def wrapped(*args, **kwargs):
         try:
             return function(*args, **kwargs)
         except UserError as error:
-            raise WorkflowError(redact(str(error)))
+            sentence = str(error)
+        except OSError as error:
+            sentence = (
+                f"{error.filename} cannot be read ({error.strerror}); correct the path, or who may read it."
+            )
+        logger.error(redact(sentence))
+        sys.exit(1)
 
     return wrapped
 
+
+refusing(own_files.check_writable)(Path.cwd())
 
 # `--sdm apptainer` takes one image for all rules. Without it, Snakemake must not look for the image's file.
 DEPLOYMENT_METHODS = {method.name for method in workflow.deployment_settings.deployment_method}
@@ -64,26 +75,26 @@ READS_CONFIGURATION = not workflow.modifier.skip_configfile
 if READS_CONFIGURATION:
     for file in map(Path, [EXPERIMENTS, *workflow.configfiles]):
         if file.exists():
-            as_workflow_error(settings.read_yaml)(file)
+            refusing(settings.read_yaml)(file)
 
 
 configfile: EXPERIMENTS
 
 
 if READS_CONFIGURATION:
-    from_command_line = as_workflow_error(settings.on_command_line)(workflow.config_settings.config_args)
+    from_command_line = refusing(settings.on_command_line)(workflow.config_settings.config_args)
     config = settings.merge(config, from_command_line)
-config = as_workflow_error(settings.load_config)(config, ROOT)
-config = pretraining.with_known_commits(config)
-as_workflow_error(comparing.check_analyses)(config)
-as_workflow_error(catalogue.check)(config)
-config, warnings = as_workflow_error(catalogue.drawable)(config)
+config = refusing(settings.load_config)(config, ROOT)
+config = refusing(pretraining.with_known_commits)(config)
+refusing(comparing.check_analyses)(config)
+refusing(catalogue.check)(config)
+config, warnings = refusing(catalogue.drawable)(config)
 if workflow.is_main_process:
     for warning in warnings:
         logger.warning(warning)
 
 
-as_workflow_error(settings.refuse)(own_files.misplaced(config))
+refusing(settings.refuse)(own_files.misplaced(config))
 
 
 wildcard_constraints:
@@ -101,17 +112,26 @@ wildcard_constraints:
     stimuli=r"[a-z0-9_+-]+",
 
 
+def targets():
+    """List what snakemake was asked for; a job on a cluster is asked for itself alone."""
+    if not workflow.is_main_process:
+        return []
+    # A workflow that uses this one as a module has a default target of its own.
+    default = ["figures/all"] if READS_CONFIGURATION else []
+    return sorted(workflow.dag_settings.targets) or default
+
+
 @cache
 def answer_to(request):
     """Return a request's answer as a function of wildcards, as rules need it. Each answer is computed once."""
 
-    @as_workflow_error
+    @refusing
     @cache
     def answer(**wildcards):
         try:
             return request(config, **wildcards)
         except UserError as error:
-            raise downloads.with_all_missing(error, config)
+            raise downloads.with_all_missing(error, targets(), config)
 
     return lambda wildcards: answer(**dict(wildcards.items()))
 
@@ -126,8 +146,10 @@ def ignore_times_of_own(files):
 def inputs_of(request):
     """Return the files that a job reads."""
 
+    @refusing
     def inputs(wildcards):
         answer = answer_to(request)(wildcards)
+        own_files.check(answer.inputs, config)
         return {name: ignore_times_of_own(files) for name, files in answer.inputs.items()}
 
     return unpack(inputs)
@@ -149,6 +171,7 @@ def settings_of(request, names):
     def setting(name):
         return lambda wildcards: settings.canonical({name: answer(wildcards).settings[name]})
 
+    @refusing
     def own_contents(wildcards):
         files = own_files.among(answer(wildcards).inputs)
         return settings.canonical({"own": own_files.contents(files)})
@@ -156,7 +179,7 @@ def settings_of(request, names):
     return {name: setting(name) for name in names.split()} | {"own": own_contents}
 
 
-@as_workflow_error
+@refusing
 def code(*scripts, module=None, records=(), data=(), without=()):
     """Return a digest of what a rule's scripts do.
 
@@ -179,7 +202,7 @@ def code_for_model(*scripts, module=None, model="{model}"):
 
     digest = cache(partial(code, *scripts, module=module))
 
-    @as_workflow_error
+    @refusing
     def digest_of_job(wildcards):
         return digest(without=modules_of_others(model.format(**wildcards), config))
 

@@ -7,7 +7,7 @@ rule:
     name:
         "data/all"
     input:
-        as_workflow_error(lambda wildcards: downloads.downloads(config)),
+        refusing(lambda wildcards: downloads.downloads(config)),
 
 
 # Generate the demo's world: the texts that its models are pretrained on, and its data sets.

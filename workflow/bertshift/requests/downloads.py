@@ -1,6 +1,7 @@
-"""The data sets, corpora and checkpoints that all figures need, and those that are missing."""
+"""The data sets, corpora and checkpoints that figures and tables need, and those that are
+missing."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of
 from bertshift.requests.comparing import PADDED
 from bertshift.requests.data import dataset_files, mirror_files, sources_of, stimuli_of
-from bertshift.requests.figures import figures_of
+from bertshift.requests.figures import figure_files, figures_of
 from bertshift.requests.forgetting import STIMULI
 from bertshift.requests.pretraining import checkpoint, pretrained_elsewhere
 from bertshift.requests.probing import edge_corpus
@@ -24,34 +25,92 @@ def downloads(config: Mapping) -> list[str]:
 
     Raise UserError with one sentence for each data set, corpus or checkpoint that is missing.
     """
-    paths, problems = [], []
-    for list_files in _list_sources(config):
+    tables = tables_of("figures/all", config)
+    if sentences := missing(tables, config):
+        raise UserError("\n".join(sentences))
+    return [path for list_files in _list_sources(tables, config) for path in list_files()]
+
+
+def missing(tables: Iterable[str], config: Mapping) -> list[str]:
+    """Write a sentence for each data set, corpus and checkpoint that these tables need and that
+    is missing."""
+    sentences = []
+    for list_files in _list_sources(tables, config):
         try:
-            paths += list_files()
+            list_files()
         except UserError as error:
-            problems.append(str(error))
-    if problems:
-        raise UserError("\n".join(unique(problems)))
-    return paths
+            sentences.append(str(error))
+    return unique(sentences)
 
 
-def with_all_missing(error: UserError, config: Mapping) -> UserError:
-    """Add to an error about missing data the sentences about all other missing data. Return any
-    other error unchanged."""
+def with_all_missing(error: UserError, targets: Iterable[str], config: Mapping) -> UserError:
+    """Add to an error about missing data the sentences about all else that these targets miss.
+    Return any other error unchanged."""
+    targets = list(targets)
+    tables = unique(table for target in targets for table in tables_of(target, config))
+    sentences = missing(tables, config)
+    if str(error) not in sentences:
+        return error
+    lines = unique([str(error), *sentences])
+    figures = unique(figure for target in targets for figure in figures_behind(target, config))
+    if len(figures) > 1:
+        lines.append("`make plan` says which figures need this, and plans the others.")
+    return UserError("\n".join(lines))
+
+
+def obtainable(targets: Iterable[str], config: Mapping) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the targets whose data are there or can be downloaded, with the pictures of its
+    figures in the place of a target of which only some are; and by each sentence about what is
+    missing, the figures or targets that need it."""
+    kept: list[str] = []
+    lacking: dict[str, list[str]] = {}
+    for target in targets:
+        figures = figures_behind(target, config)
+        tables = {figure: needs(figure, config) for figure in figures}
+        sentences = {
+            part: missing(part_tables, config)
+            for part, part_tables in (tables or {target: tables_of(target, config)}).items()
+        }
+        for part, found in sentences.items():
+            for sentence in found:
+                lacking.setdefault(sentence, []).append(part)
+        if not any(sentences.values()):
+            kept.append(target)
+        elif figures:
+            whole = [figure for figure in figures if not sentences[figure]]
+            kept += figure_files(whole, "png")
+    return kept, lacking
+
+
+def figures_behind(target: str, config: Mapping) -> list[str]:
+    """List, as `<paper>/<item>`, the figures that a target of Snakemake draws or reads."""
+    match target.removeprefix("results/").split("/"):
+        case ["figures", "all" | "index.html"] | ["data", "all"] | ["claims.tsv"]:
+            return figures_of(PAPERS, config)
+        case ["figures" | "claims", paper]:
+            return figures_of([paper.partition(".")[0]], config)
+        case ["figures", paper, file]:
+            name = f"{paper}/{Path(file).stem}"
+            return [figure for figure in figures_of([paper], config) if figure == name]
+    return []
+
+
+def tables_of(target: str, config: Mapping) -> list[str]:
+    """List the tables that a target needs: those of its figures, or itself. None for a target
+    that is neither, or whose models cannot be named."""
+    if figures := figures_behind(target, config):
+        return unique(table for figure in figures for table in needs(figure, config))
     try:
-        downloads(config)
-    except UserError as missing:
-        sentences = str(missing).splitlines()
-        if str(error) in sentences:
-            return UserError("\n".join(unique([str(error), *sentences])))
-    return error
+        is_table = target.endswith(".tsv") and bool(_parse_models(target, config))
+    except (UserError, IndexError):
+        is_table = False
+    return [target] if is_table else []
 
 
-def _list_sources(config: Mapping) -> Iterator[Callable[[], list[str]]]:
-    """Yield for each data set, corpus and checkpoint a function that names its files."""
-    tables = unique(
-        table for figure in figures_of(PAPERS, config) for table in needs(figure, config)
-    )
+def _list_sources(tables: Iterable[str], config: Mapping) -> Iterator[Callable[[], list[str]]]:
+    """Yield for each data set, corpus and checkpoint that tables need a function that names its
+    files."""
+    tables = list(tables)
     models, input_datasets = [], []
     for table in tables:
         table_models = _parse_models(table, config)

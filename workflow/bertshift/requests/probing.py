@@ -66,10 +66,34 @@ def check_generated(config: Mapping) -> None:
 def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
     """Locate a task's corpus: (origin, folder, files in it).
     Snakemake makes the world's files, a mirror has the others, or they are downloaded."""
-    spec, source = edge_set(task, config), config["data"]["source"]
-    if source == "world":
+    spec, name = edge_set(task, config), config["edge_tasks"][task]
+    if config["data"]["source"] == "world":
         check_generated(config)
         return "world", WORLD, spec["files"]
+    if corpus := _find_corpus(spec, config):
+        return corpus
+    others = [
+        other
+        for other, other_spec in config["edge_sets"].items()
+        if other_spec["task"] == spec["task"] and _find_corpus(other_spec, config)
+    ]
+    exchange = f"write {' or '.join(others)}, which can be had here, or " if others else ""
+    if generated(name, config) and "download" not in spec:
+        raise UserError(
+            f"edge_tasks.{task}: only the generated world has {name}; {exchange}write another"
+            " corpus of config/edges.yaml, or set data.source to world."
+        )
+    paths = [mirror_of(config) / file for file in spec["files"].values()]
+    missing = [str(path) for path in paths if not path.exists()]
+    advice = f"fetch it from {spec['url']} and put it" if "url" in spec else "put it"
+    raise UserError(
+        f"edge_tasks.{task}: {name} needs {', '.join(missing)}; {exchange}{advice} there, or set"
+        " data.mirror to the folder that holds it."
+    )
+
+
+def _find_corpus(spec: Mapping, config: Mapping) -> tuple[str, str, dict[str, str]] | None:
+    """Locate an edge set in the mirror or on the network, as `edge_corpus` does, or nowhere."""
     mirror = mirror_of(config)
     downloaded = {
         part: download_path(entry["url"]) for part, entry in spec.get("download", {}).items()
@@ -78,21 +102,9 @@ def edge_corpus(task: str, config: Mapping) -> tuple[str, str, dict[str, str]]:
     for parts in (spec["files"], downloaded):
         if parts and all((mirror / file).exists() for file in parts.values()):
             return "mirror", str(mirror), parts
-    if source == "hub" and downloaded:
+    if config["data"]["source"] == "hub" and downloaded:
         return "hub", CORPORA, downloaded
-    name = config["edge_tasks"][task]
-    if generated(name, config):
-        raise UserError(
-            f"edge_tasks.{task}: only the generated world has {name}; write a corpus of "
-            "config/edges.yaml, or set data.source to world."
-        )
-    paths = [mirror / file for file in spec["files"].values()]
-    missing = [str(path) for path in paths if not path.exists()]
-    advice = f"fetch it from {spec['url']} and put it" if "url" in spec else "put it"
-    raise UserError(
-        f"edge_tasks.{task}: {name} needs {', '.join(missing)}; {advice} there, or set "
-        "data.mirror to the folder that holds it."
-    )
+    return None
 
 
 def edges(config: Mapping, task: str) -> Request:

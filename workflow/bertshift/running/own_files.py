@@ -4,8 +4,10 @@ has other times and the same bytes."""
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from bertshift.errors import UserError
 from bertshift.files import reading, remembered, sha256, write_json
 
 LIBRARY = Path(__file__).resolve().parents[1]
@@ -30,6 +32,27 @@ def misplaced(config: Mapping) -> Iterator[str]:
                 f"{key}: {path} lies where this workflow writes; move yours out of"
                 f" {' and '.join(OUTPUT_FOLDERS)}, and write where it is."
             )
+
+
+def check_writable(folder: Path) -> None:
+    """Raise UserError where snakemake cannot keep its records in `folder`, which it does even with
+    -n."""
+    records = folder / CACHE.parent
+    place = records if records.exists() else folder
+    if not os.access(place, os.W_OK):
+        raise UserError(
+            f"{place.absolute()} cannot be written to, and snakemake keeps its records there, even"
+            " with -n; work in a folder of your own."
+        )
+
+
+def check(inputs: Mapping[str, str | list[str]], config: Mapping) -> None:
+    """Raise UserError where one of the user's own files among a request's files does not exist."""
+    for path in among(inputs):
+        if not Path(path).exists():
+            keys = [key for key, named in _list_configured_paths(config) if named == path]
+            where = ": ".join([*keys[:1], path])
+            raise UserError(f"{where} does not exist; put it there, or write where it is.")
 
 
 def _list_configured_paths(config: Mapping) -> Iterator[tuple[str, str]]:
@@ -99,7 +122,8 @@ def contents(paths: Iterable[str]) -> dict[str, str]:
                 digest = _digest(files)
         entries[path] = {"seen": sizes_and_times, "sha256": digest}
     if cache | entries != cache:
-        write_json(CACHE, cache | entries)
+        with suppress(OSError):  # a folder that cannot be written can still be planned for
+            write_json(CACHE, cache | entries)
     return {path: entry["sha256"] for path, entry in entries.items()}
 
 
