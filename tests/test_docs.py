@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, TINY
+from dag.test_origins import STUB
 from made_papers import shipped
 from pictures import (
     assert_caption_and_picture_agree,
@@ -256,13 +257,34 @@ def asked(text):
     return [word for command in commands for word in command.split() if word != "-n"]
 
 
+def jobs_shown(heading):
+    """The number of jobs by rule in the table of a step of the tutorial."""
+    step = DEMO.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    shown = {rule: int(n) for rule, n in re.findall(r"^    (\w+) +(\d+)$", step, re.MULTILINE)}
+    assert shown.pop("total") == sum(shown.values())
+    return shown
+
+
+def test_the_tutorials_edit_runs_what_it_says(copy_project):
+    """Jobs that compute nothing leave the same records as those that do."""
+    project = copy_project()
+    for script in (project.folder / "workflow/scripts").glob("*.py"):
+        script.write_text(STUB)
+    heading = "6. Change one thing"
+    target = asked(DEMO.partition(heading)[2])[0]
+    project.snakemake(target, "--cores", "2", "--quiet", "rules", "progress")
+    before, after = re.search(r"from `(\S+)` to `(\S+)`", DEMO.partition(heading)[2]).groups()
+    config = project.config
+    assert config["tasks"]["mnli"]["learning_rate"] == float(before)
+    config["tasks"]["mnli"]["learning_rate"] = float(after)
+    project.config = config
+    assert project.jobs(target) == jobs_shown(heading)
+
+
 def test_the_tutorials_commands(copy_project):
     project = copy_project()
     targets = asked(DEMO)
-    shown = re.findall(r"^    (\w+) +(\d+)$", DEMO, re.MULTILINE)
-    assert project.jobs(targets[0]) == {
-        rule: int(number) for rule, number in shown if rule != "total"
-    }
+    assert project.jobs(targets[0]) == jobs_shown("1. Ask what would run")
 
     project.config = merge(project.config, TINY)
     assert len(targets) >= 6

@@ -171,8 +171,11 @@ def test_any_two_models_can_be_named(project):
         ("results/figures/hao2020/figur1.png", "there is no figur1; write figure1 instead."),
     ],
 )
-def test_a_name_that_does_not_exist_gets_a_sentence(project, target, sentence):
-    assert sentence in project.snakemake(target, "--dry-run", check=False)
+def test_a_name_that_does_not_exist_gets_a_sentence_alone(project, target, sentence):
+    printed = project.snakemake(target, "--dry-run", check=False)
+    said = printed.partition("Building DAG of jobs...\n")[2]
+    assert sentence in said and len(said.splitlines()) == 1
+    assert "Host:" not in printed
 
 
 def test_gpu_rules_ask_for_one_gpu(planned):
@@ -193,12 +196,27 @@ def test_of_the_ready_jobs_those_nearest_to_a_figure_start_first(planned):
     assert priorities == sorted(set(priorities))
 
 
-def test_all_that_a_mirror_lacks_is_told_at_once(project, tmp_path):
-    config = ["scale=small", f"data={{source: mirror, mirror: {tmp_path}}}", "bases={base: {checkpoints: [{path: /nowhere}]}}"]  # fmt: skip
-    lacking = ["none of glue/RTE/train.tsv", "none of glue/RTE/dev.tsv", "squad/train-v1.1.json", "gum.tar.xz", "bases.base.checkpoints: "]  # fmt: skip
-    printed = project.snakemake(
-        "results/rsa/rte_vs_base.tsv", "--dry-run", "--config", *config, check=False
-    )
+def lacks(project, tmp_path, target):
+    """What is said of a target where a mirror is empty and a checkpoint gone."""
+    config = [
+        "scale=small",
+        f"data={{source: mirror, mirror: {tmp_path}}}",
+        "bases={base: {checkpoints: [{path: /nowhere}]}}",
+    ]
+    return project.snakemake(target, "--dry-run", "--config", *config, check=False)
+
+
+def test_all_that_a_target_lacks_is_told_at_once_and_no_more(project, tmp_path):
+    printed = lacks(project, tmp_path, "results/rsa/rte_vs_base.tsv")
+    lacking = ["none of glue/RTE/train.tsv", "none of glue/RTE/dev.tsv", "wiki_raw/", "bases.base.checkpoints: "]  # fmt: skip
+    assert not [words for words in lacking if words not in printed]
+    others = ["glue/CoLA", "gum.tar.xz", "framenet", "make plan"]
+    assert not [words for words in others if words in printed]
+
+
+def test_all_that_figures_lack_is_told_at_once(project, tmp_path):
+    printed = lacks(project, tmp_path, "figures/all")
+    lacking = ["glue/CoLA", "gum.tar.xz", "framenet", "`make plan` says which figures need this"]
     assert not [words for words in lacking if words not in printed]
 
 
