@@ -137,6 +137,8 @@ def _halves(rows: pd.DataFrame) -> pd.DataFrame:
     if rows["panel"].str.endswith("rsa").all():
         rows = statistics.mapped(rows, lambda similarity: 1 - similarity)
     rows = rows[_changes_surely(rows)]
+    if rows.empty:
+        return rows
     layer_of_run = [*RUN, "ref_init", "ref_seed", "layer"]
     rows = rows.sort_values("share", kind="stable")
     halves = [_half_of_layer(layer) for _, layer in rows.groupby(layer_of_run, sort=False)]

@@ -85,7 +85,7 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         _draw_map(axes, row)
     none_found = ""
     if (table["value"] <= FOUND).any():
-        none_found = f"None found: no map has a p above {FOUND:g}."
+        none_found = f"Where none is found, no map has a p above {FOUND:g}."
     return style.captioned(figure, table, none_found)
 
 
