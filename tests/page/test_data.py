@@ -1,5 +1,6 @@
 import json
 import re
+from copy import copy
 
 import numpy as np
 import pytest
@@ -37,10 +38,10 @@ def test_each_paper_counts_its_own_claims_that_are_sure_after_the_correction(mad
     # As if all claims had this verdict, and those of Hao et al. alone were sure.
     is_sure = made_page.claims["paper"] == "hao2020"
     adjusted = {f"adjusted_p_{verdict}": np.where(is_sure, 0.02, 0.03)}
-    claims = made_page.claims.assign(claim_verdict=verdict, **adjusted)
-    papers = data.page([], claims, made_page.published, {}, {})["papers"]
-    sure = claims[is_sure]["id"].nunique()
-    corrected = {paper["name"]: paper["corrected"][verdict] for paper in papers}
+    made = copy(made_page)
+    made.claims = made_page.claims.assign(claim_verdict=verdict, **adjusted)
+    sure = made.claims[is_sure]["id"].nunique()
+    corrected = {one["name"]: one["corrected"][verdict] for one in made.data()["papers"]}
     assert sure and corrected == dict.fromkeys(corrected, 0) | {"hao2020": sure}
 
 
