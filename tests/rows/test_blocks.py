@@ -9,6 +9,7 @@ from bertshift.rows.blocks import (
     BLOCKS,
     JACKKNIFE_COLUMNS,
     block_of,
+    check,
     concatenate,
     in_columns,
     interval,
@@ -100,3 +101,15 @@ def test_tables_one_below_the_other_keep_what_made_each_row(tmp_path):
         table, pd.concat(map(read_with_blocks, paths), ignore_index=True)
     )
     assert table["version"].tolist() == ["bertshift 0.0.1"] * 2 + [version()] * 2
+
+
+def test_blocks_that_are_alike_differ_from_their_value_by_a_bias_alone():
+    """A variance of equal blocks: smaller without any of them, and the same without each."""
+    texts = np.tile([1.0, 4.0, 2.0], BLOCKS)
+    without = [np.delete(texts, slice(3 * b, 3 * b + 3)).var(ddof=1) for b in range(BLOCKS)]
+    alike = pd.DataFrame({"value": [texts.var(ddof=1)]}).join(in_columns([without]))
+    assert abs(alike["value"][0] - without[0]) > 1e-4
+    check(alike)
+    apart = alike.assign(without1=alike["without1"] + 1e-6)
+    with pytest.raises(ValueError, match="1 values are not those"):
+        check(apart)
