@@ -179,6 +179,16 @@ def changed(name, change):
     ("change", "problem"),
     [
         (lambda s: {k: v for k, v in s.items() if DENSE not in k}, f"lacks {DENSE}"),
+        (lambda s: {k: v for k, v in s.items() if "layer.1." not in k}, "for layer 2 of the 2"),
+        (wrapped("net.model."), "has 'net.model.bert.' before the names of its weights"),
+        (
+            lambda s: wrapped("left.")(s) | wrapped("right.")({k: 1 * v for k, v in s.items()}),
+            "has 'left.bert.' and 'right.bert.' before",
+        ),
+        (
+            lambda s: {k.replace(DENSE, DENSE + "_orig"): v for k, v in s.items()},
+            f"{DENSE}_orig in the place of {DENSE}",
+        ),
         (
             lambda s: s | {"bert.encoder.layer.2.x.bias": torch.zeros(32)},
             "unknown encoder.layer.2",
@@ -226,7 +236,7 @@ def test_a_file_that_cannot_be_read_is_not_called_missing(pretrained, name):
         ({"hidden_act": "gelly"}, "gelly"),
         ({"model_type": ["bert"]}, "model_type is"),
         ({"model_type": "barts"}, "'barts'; nearest: bart"),
-        ({"model_type": "roberta"}, "config.json and weights must belong together"),
+        ({"model_type": "roberta"}, "has 'bert.' before .* correct model_type"),
         ({"model_type": "mine", "auto_map": {"AutoModel": "m.M"}}, "'mine' needs code"),
         ({"is_encoder_decoder": True}, "an encoder-decoder"),
         ({"quantization_config": {"bits": 4}}, "a quantised checkpoint"),

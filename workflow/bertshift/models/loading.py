@@ -33,6 +33,7 @@ from bertshift.models.check import check
 from bertshift.models.families import FAMILIES, ONE_TYPE
 from bertshift.models.headless import HEADS
 from bertshift.models.initialise import fill
+from bertshift.models.misfit import explain
 from bertshift.models.published import (
     ADAPTER,
     ADAPTER_WEIGHTS,
@@ -200,11 +201,14 @@ def quietly_read(
 def _check_names(
     path: Path, model: PreTrainedModel, missing: Iterable[str], report: Mapping
 ) -> None:
+    lacking = [name for name in missing if not name.startswith("pooler.")]
+    if cause := explain(path, model, lacking, report["unexpected_keys"]):
+        raise UserError(cause)
     prefix = f"{model.base_model_prefix}."
     unexpected = [name.removeprefix(prefix) for name in report["unexpected_keys"]]
     mismatched = [name.removeprefix(prefix) for name, *_ in report["mismatched_keys"]]
     faults = {
-        "lacks": [name for name in missing if not name.startswith("pooler.")],
+        "lacks": lacking,
         "has the unknown": [name for name in unexpected if _is_in_encoder(name, model)],
         "has another shape than config.json for": mismatched,
     }
@@ -212,7 +216,8 @@ def _check_names(
         if names:
             rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise UserError(
-                f"{path} {fault} {min(names)}{rest}; config.json and weights must belong together."
+                f"{path} {fault} {min(names)}{rest}; weights and configuration must belong"
+                " together."
             )
 
 
