@@ -118,3 +118,21 @@ def test_a_checkpoint_of_the_workflow_is_no_adapter(bases, tmp_path):
     adapted("lora", bases, tmp_path / "adapter")
     with pytest.raises(UserError, match="adapter holds an adapter alone; merge it into its base"):
         import_checkpoint(tmp_path / "adapter", tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "places",
+    [{}, {"modules_to_save": ["word_embeddings"]}, {"target_modules": ["word_embeddings"]}],
+)
+@torch.no_grad()
+def test_an_adapter_with_new_words_enlarges_its_base(places, bases, tmp_path):
+    base = AutoModelForSequenceClassification.from_pretrained(bases / "bert")
+    words = base.config.vocab_size + 3
+    base.resize_token_embeddings(words)
+    options = {"r": 2, "init_lora_weights": False, "target_modules": ATTENTION} | places
+    model = peft.get_peft_model(base, peft.LoraConfig(task_type="SEQ_CLS", **options)).eval()
+    model.save_pretrained(tmp_path)
+    encoder = load_encoder(bases / "bert")
+    merge_folder(encoder, tmp_path)
+    assert encoder.config.vocab_size == words
+    assert_identical(encoder.state_dict(), bare(model.merge_and_unload()))

@@ -20,7 +20,15 @@ from bertshift.models.loading import (
     load_encoder,
     save_model,
 )
-from bertshift.models.published import ADAPTER, is_adapter, parts_of, read_config, weights_of
+from bertshift.models.published import (
+    ADAPTER,
+    CONFIG,
+    WEIGHTS,
+    is_adapter,
+    parts_of,
+    read_config,
+    weights_of,
+)
 from bertshift.models.source import SOURCE, hub_source, local_source
 from bertshift.models.tokenizer import FILES, load_tokenizer, save_tokenizer
 
@@ -61,7 +69,7 @@ def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
     names the model, for anything but a model of text with all its weights.
     """
     temporary, name = folder.with_name(f"{folder.name}.given"), name_of(model)
-    with called({str(temporary): name}):
+    with called(_name_files(model, temporary, name)):
         if has_adapters(model):
             model = merged_copy(model, name)
         if isinstance(model, PreTrainedModel):
@@ -86,6 +94,18 @@ def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
                     _link_with_tokenizer(source_folder, tokenizer, temporary)
                     source_folder = temporary
             import_checkpoint(source_folder, folder, origin)
+
+
+def _name_files(model: Any, folder: Path, name: str) -> dict[str, str]:
+    """Name the temporary folder of a model, and the files in it of a loaded one, which has none.
+    Longer paths come first."""
+    if isinstance(model, (str, Path)):
+        return {str(folder): name}
+    return {
+        str(folder / WEIGHTS): f"the loaded model {name}",
+        str(folder / CONFIG): f"the configuration of the loaded model {name}",
+        str(folder): name,
+    }
 
 
 def own_reference(model: Any) -> str:
@@ -139,8 +159,10 @@ def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
     except UserError as error:
         raise UserError(f"{adapter} is an adapter of {base}. {error}") from error
     encoder = load_encoder(base_folder)
+    words = encoder.config.vocab_size
     merge_folder(encoder, adapter)
-    save_model(folder, encoder, load_tokenizer(base_folder))
+    is_resized = encoder.config.vocab_size != words
+    save_model(folder, encoder, load_tokenizer(adapter if is_resized else base_folder))
 
 
 def _check_holds_model(folder: Path) -> None:

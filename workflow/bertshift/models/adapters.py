@@ -2,6 +2,7 @@
 into it."""
 
 import copy
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -16,6 +17,8 @@ from bertshift.files import read_object
 from bertshift.models.loading import read_weights
 from bertshift.models.published import ADAPTER, ADAPTER_WEIGHTS
 
+# Modules of PEFT's around a trained copy of a module.
+COPIES = re.compile(r"\.(original_module|modules_to_save)(?=\.)")
 PREFIX = "base_model.model."  # PEFT writes it before the names of the adapted model's weights
 WORDS = 7
 
@@ -63,7 +66,7 @@ def merged_copy(model: nn.Module, name: str) -> PreTrainedModel:
 
 def merge_folder(encoder: PreTrainedModel, folder: Path) -> None:
     """Merge the adapter in `folder` into `encoder`, the bare model of its base. The folder's
-    weights of heads are left out.
+    weights of heads are left out. Where the adapter has a larger vocabulary, so has the encoder.
 
     UserError for an adapter that cannot be merged, or does not fit its base.
     """
@@ -74,7 +77,9 @@ def merge_folder(encoder: PreTrainedModel, folder: Path) -> None:
 
     values = read_object(folder / ADAPTER)
     _check_kind(values.get("peft_type"), str(folder))
-    model, weights = _place_below_head(encoder, _read_adapter(folder))
+    adapter = _read_adapter(folder)
+    _resize_vocabulary(encoder, adapter)
+    model, weights = _place_below_head(encoder, adapter)
     with _checking_fit(folder), torch.random.fork_rng(devices=[]):
         config = PeftConfig.from_peft_type(**PeftConfig.check_kwargs(**values))
         adapted = PeftModel(model, config).eval()
@@ -162,10 +167,30 @@ def _check_kind(kind: str | None, name: str) -> None:
 def _read_adapter(folder: Path) -> dict[str, Tensor]:
     for name in ADAPTER_WEIGHTS:
         if (folder / name).is_file():
-            return read_weights(folder / name)
+            return _drop_copies(read_weights(folder / name))
     raise UserError(
         f"{folder / ADAPTER_WEIGHTS[0]} is missing; an adapter's folder needs it beside {ADAPTER}."
     )
+
+
+def _drop_copies(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Drop what PEFT wrote of a resized vocabulary a second time, under the names of its own
+    modules."""
+    return {
+        name: value
+        for name, value in weights.items()
+        if not (COPIES.search(name) and COPIES.sub("", name) in weights)
+    }
+
+
+def _resize_vocabulary(encoder: PreTrainedModel, weights: Mapping[str, Tensor]) -> None:
+    """Give the encoder as many words as the adapter, where that holds all words' embeddings."""
+    embeddings = encoder.get_input_embeddings()
+    [path] = [name for name, module in encoder.named_modules() if module is embeddings]
+    for name, value in weights.items():
+        if re.search(rf"\b{re.escape(path)}\.(base_layer\.)?weight$", name):
+            with torch.random.fork_rng(devices=[]):
+                encoder.resize_token_embeddings(len(value), mean_resizing=False)
 
 
 class _Head(nn.Module):
