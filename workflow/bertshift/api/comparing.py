@@ -1,7 +1,6 @@
 """`bertshift.compare`: the five measures, and functions of the user's own, of two models."""
 
 import io
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
@@ -15,6 +14,7 @@ from tqdm.auto import tqdm
 from bertshift.activations.extract import extract
 from bertshift.api import own_measure
 from bertshift.api.change import Change, noise_name
+from bertshift.api.given import check_apart, check_computes, check_weights, is_loaded
 from bertshift.api.measures import MEASURES, Measure, by_name
 from bertshift.api.models import (
     called,
@@ -25,6 +25,7 @@ from bertshift.api.models import (
     prepare,
     short_names,
 )
+from bertshift.api.surroundings import plain_torch, temporary_folder
 from bertshift.api.texts import (
     check_count,
     check_cut,
@@ -99,8 +100,10 @@ def compare(
         check_count("max_length", max_length, 1)
     if tokens is not None:
         check_count("tokens", tokens, FEWEST)
-    with tempfile.TemporaryDirectory(prefix="bertshift-") as temporary:
-        folder = Path(temporary)
+    for given in filter(is_loaded, [*models, *references]):
+        check_weights(given, name_of(given))
+    check_apart(models, references)
+    with plain_torch(), temporary_folder() as folder:
         distinct = _drop_duplicates([*models, *references])
         steps = 2 * len(distinct) + draws * len(models) + len(selected)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
@@ -173,6 +176,8 @@ def _extract(
         with _silence_stderr():
             prepare(model, model_folder, tokenizer)
             model_tokenizer, encoder = load_tokenizer(model_folder), load_encoder(model_folder)
+            if is_loaded(model):
+                check_computes(model, encoder, name)
         bar.update()
         tokens = tokens_of(model_tokenizer, rows)
         if not files:
