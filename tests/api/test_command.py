@@ -1,7 +1,11 @@
 """`bertshift compare` on a command line."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
@@ -78,3 +82,41 @@ def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
     assert not printed and told.splitlines()[-1] == (
         "bertshift: /none is no folder, and no name of a model on the hub; correct it."
     )
+
+
+def start(arguments, folder):
+    """Start the command in a process of its own, whose temporary files are below `folder`."""
+    folder.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", "bertshift", *arguments],
+        env={**os.environ, "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, -signal.SIGTERM)]
+)
+def test_a_signal_ends_it_quietly_and_leaves_no_files(asked, tmp_path, number, code):
+    folder = tmp_path / "temporary"
+    process = start(asked, folder)
+    while not list(folder.glob("bertshift-*")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    printed, told = process.communicate()
+    assert process.returncode == code and not printed and "Traceback" not in told
+    assert not list(folder.glob("bertshift-*"))
+
+
+def test_nobody_reads_what_it_prints(asked, tmp_path):
+    """The files are written, as the profile may be all that somebody wants to see of it."""
+    out = tmp_path / "out"
+    process = start([*asked, "--measures", "rsa", "--out", str(out)], tmp_path / "temporary")
+    process.stdout.close()
+    told = process.stderr.read()
+    assert process.wait() == 128 + signal.SIGPIPE
+    assert "Traceback" not in told and "BrokenPipe" not in told
+    assert (out / "index.html").exists()

@@ -15,6 +15,7 @@ from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
 from transformers import AutoModelForSequenceClassification, ByT5Tokenizer, ViTConfig, ViTModel
 
 import bertshift
+from bertshift.api.change import Change
 from bertshift.api.texts import rows_of
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise
@@ -359,16 +360,68 @@ def test_noise_is_measured_as_the_reference_with_noise_is(folders, beside_noise)
     assert rows["value"].tolist() == drawn.loc[drawn["metric"] == "js", "value"].tolist()
 
 
-def test_what_is_beyond_noise_is_said_in_one_sentence(beside_noise):
+def test_what_is_beyond_noise_is_said_with_the_count_of_comparisons(beside_noise):
     [said] = [line for line in str(beside_noise).splitlines() if "noise" in line]
     assert said.startswith(
-        "Changed more than by every draw of noise of the same size (2 drawn): rsa in "
+        "Changed more than by every draw of noise of the same size (2 drawn), by the 95 % interval"
+        " of each difference: rsa in "
     )
-    js = beside_noise.by_layer("js")
-    beyond = [layer for layer in js.index if js.loc[layer, "value"] > js.loc[layer, "noise_high"]]
-    assert beside_noise.beyond_noise("js") == beyond
-    cka = beside_noise.by_layer("cka")
-    beyond = [
-        layer for layer in cka.index if cka.loc[layer, "value"] < cka.loc[layer, "noise_low"]
-    ]
-    assert beside_noise.beyond_noise("cka") == beyond
+    beyond = {
+        measure: beside_noise.beyond_noise(measure) for measure in beside_noise.profile.index
+    }
+    count = sum(map(len, beyond.values()))
+    assert f"These are {count} of 23 comparisons; " in said and "at most 7.7 would" in said
+    for measure, sign in {"js": 1, "cka": -1}.items():
+        rows = beside_noise.by_layer(measure)
+        noise = rows["noise_high" if sign == 1 else "noise_low"]
+        is_more = sign * (rows["value"] - noise) > 0
+        assert {*beyond[measure]} <= {*rows.index[is_more]}
+
+
+def test_each_value_is_printed_with_its_interval(change):
+    printed = str(change)
+    assert "23 intervals of 95 % over texts, of which about 1.2 miss" in printed
+    for measure in change.profile.index:
+        rows = change.by_layer(measure).loc[1:]  # nothing changed in layer 0
+        for low, high in zip(rows["low"], rows["high"]):
+            assert f"{low:.6g} to {high:.6g}" in printed
+
+
+def made(values, noise, blocks):
+    """A change of RSA in one layer, of one replicate for each value, beside a draw of noise for
+    each; `blocks` are added to the values without each block of either."""
+    rows = []
+    for model, numbers in (("m", values), ("m.noise", noise)):
+        for seed, value in enumerate(numbers, 1):
+            keys = {"metric": "rsa", "model": model, "reference": "r", "variant": "content"}
+            keys |= {"layer": 1, "ref_layer": 1, "head": 0, "init": 1, "ref_init": 1}
+            without = dict(zip(JACKKNIFE_COLUMNS, value + np.array(blocks), strict=True))
+            rows.append(keys | {"seed": seed, "ref_seed": 0, "value": value} | without)
+    return Change(pd.DataFrame(rows), "m", "r", draws=1)
+
+
+WIDE = np.random.default_rng(0).normal(scale=1e-2, size=20)
+
+
+def test_unequal_replicates_are_not_beyond_noise():
+    """Their mean changed more than noise, by one of three alone."""
+    unequal = made([0.99999, 0.99999, 0.9997], [0.999995] * 3, np.zeros(20))
+    assert unequal.table["value"][0] < unequal.table["noise_low"][0]
+    assert unequal.beyond_noise("rsa") == []
+    equal = made([0.9997, 0.99971, 0.99969], [0.999995] * 3, np.zeros(20))
+    assert equal.beyond_noise("rsa") == [1]
+
+
+def test_a_change_is_paired_with_noise_by_texts():
+    """Intervals that overlap, of models that differ in the same way on every text."""
+    change = made([0.5], [0.51], WIDE - WIDE.mean())
+    assert change.table["high"][0] > 0.51 and change.beyond_noise("rsa") == [1]
+
+
+@pytest.mark.parametrize("texts", [TEXTS[:1] * 300, TEXTS[:5] * 60])
+def test_texts_that_are_repeated_are_measured_with_a_warning(texts, folders):
+    with pytest.warns(UserWarning, match=f"only {len({*texts})} of 300 texts differ"):
+        found = bertshift.compare(folders["one"], folders["base"], texts, measures=["rsa", "cka"])
+    once = bertshift.compare(folders["one"], folders["base"], [*{*texts}], measures="rsa")
+    assert found.table["value"].notna().all() and once.table["value"].notna().all()
+    assert "rsa" in str(found)

@@ -14,10 +14,12 @@ from bertshift.files import write_text, write_tsv
 from bertshift.measures import ANY, CORRELATION, Shown
 from bertshift.naming import seed_and_draw
 from bertshift.rows import ranges, statistics
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS, LEVEL
 
 NULL = "_null"
 BY = ["metric", "variant", "layer", "head"]
 COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", "null"]
+PERCENT = f"{100 * LEVEL:.0f} %"
 NOISE = ["noise", "noise_low", "noise_high"]
 
 
@@ -76,10 +78,15 @@ class Change:
 
     def _summarise_noise(self) -> pd.DataFrame:
         """Calculate the mean, the smallest and the largest draw, by BY."""
-        rows = self.rows[self.rows["model"] == noise_name(self.model)]
-        draw = rows["seed"].map(lambda number: seed_and_draw(number, self.draws)[1])
-        means = statistics.summarise(with_ranges(rows.assign(draw=draw)), [*BY, "draw"])
+        means = statistics.summarise(self._number_noise(), [*BY, "draw"])
         return means.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
+
+    def _number_noise(self) -> pd.DataFrame:
+        """Take the rows of models made by noise, with `seed` of the replicate and `draw`."""
+        rows = self.rows[self.rows["model"] == noise_name(self.model)]
+        numbers = [seed_and_draw(number, self.draws) for number in rows["seed"]]
+        seeds, draws = zip(*numbers, strict=True)
+        return with_ranges(rows.assign(seed=seeds, draw=draws))
 
     @cached_property
     def profile(self) -> pd.DataFrame:
@@ -102,18 +109,46 @@ class Change:
         is_measure = (table["measure"] == measure) & (table["variant"] == variant)
         return table[is_measure & (table["head"] == 0)].set_index("layer")
 
+    @cached_property
+    def excess(self) -> pd.DataFrame:
+        """How much more the model changed than each draw of noise: measure, variant, layer, head,
+        draw, value, low, high.
+
+        value: the mean difference over replicates, in the measure's unit, above 0 where the model
+        changed more; low, high: its 95 % interval over texts and, where there are several,
+        replicates. Replicates and texts are paired: each draw was made for one replicate, and
+        reads the same texts.
+        """
+        replicate = [*BY, "init", "seed"]
+        numbers = ["value", *JACKKNIFE_COLUMNS]
+        noise = self._number_noise()
+        own = with_ranges(self.own_rows).set_index(replicate)[numbers]
+        own = own.reindex(pd.MultiIndex.from_frame(noise[replicate]))
+        is_similarity = {name: shown.is_similarity for name, shown in self.shown.items()}
+        sign = noise["metric"].map(is_similarity).map({True: 1, False: -1})
+        more = {name: (noise[name] - own[name].to_numpy()) * sign for name in numbers}
+        differences = ranges.within(noise.assign(**more), ANY)
+        is_null = differences["variant"].str.endswith(NULL)
+        means = statistics.summarise(differences[~is_null], [*BY, "draw"])
+        columns = [*BY, "draw", "value", "low", "high"]
+        return means[columns].rename(columns={"metric": "measure"})
+
     def beyond_noise(self, measure: str) -> list[int]:
         """List the layers that changed more by a measure, all heads together, than every draw of
-        noise.
+        noise: those where the interval of each difference (`excess`) lies above 0.
 
-        Differences by rounding do not count, as where nothing changed.
+        Differences by rounding do not count, as where nothing changed, and none without an
+        interval.
         """
-        rows = self.by_layer(measure)
-        if self.shown[measure].is_similarity:
-            excess = rows["noise_low"] - rows["value"]
-        else:
-            excess = rows["value"] - rows["noise_high"]
-        return list(rows.index[excess > statistics.EQUAL])
+        rows = self._excess_by_layer(measure)
+        is_more = (rows["low"] > statistics.EQUAL).groupby(rows["layer"]).all()
+        return list(is_more.index[is_more])
+
+    def _excess_by_layer(self, measure: str) -> pd.DataFrame:
+        """Select the rows of `excess` for a measure's first variant, all heads together."""
+        rows, variant = self.excess, self.shown[measure].rows["variant"]
+        is_measure = (rows["measure"] == measure) & (rows["variant"] == variant)
+        return rows[is_measure & (rows["head"] == 0)]
 
     def plot(self):
         """Draw the profile and every measure by layer, with intervals, nulls and draws of noise: a
@@ -147,22 +182,27 @@ class Change:
         return files
 
     def __str__(self) -> str:
-        """Format the profile as a table: each layer's values, and their share of the largest
-        change."""
-        cells = {}
+        """Format two tables by layer: each measure's values with their share of the largest
+        change, and their intervals."""
+        values: dict[str, dict] = {}
+        intervals: dict[str, dict] = {}
         for measure, shares in self.profile.iterrows():
-            cells[measure] = {}
-            for layer, value in self.by_layer(measure)["value"].items():
-                if abs(value) <= statistics.EQUAL:
-                    value = 0
-                cells[measure][layer] = f"{value:.6g} {shares[layer]:4.0%}"
-        table = pd.DataFrame(cells).fillna("").rename_axis("layer").reset_index()
+            rows = self.by_layer(measure)
+            values[measure] = {
+                layer: f"{_spell(value)} {shares[layer]:4.0%}"
+                for layer, value in rows["value"].items()
+            }
+            ends = rows[["low", "high"]].dropna()
+            intervals[measure] = {
+                layer: f"{_spell(low)} to {_spell(high)}" for layer, low, high in ends.itertuples()
+            }
         lines = [
             (
                 f"{self.model} and {self.reference}: each measure by layer, and its share of the"
                 " largest change"
             ),
-            table.to_string(index=False),
+            _lay_out(values),
+            *self._describe_intervals(intervals),
         ]
         if self.draws:
             lines.append(self._describe_noise())
@@ -170,11 +210,31 @@ class Change:
             lines.append(f"{measure} is left out: {reason}")
         return "\n".join(lines)
 
+    def _describe_intervals(self, intervals: dict[str, dict]) -> list[str]:
+        """List the lines about intervals: one that counts them, and their table."""
+        count = sum(map(len, intervals.values()))
+        if not count:
+            return ["There is no interval: one text says nothing about others."]
+        replicates = self.own_rows[["init", "seed"]].drop_duplicates()
+        over = "texts and replicates" if len(replicates) > 1 else "texts"
+        misses = count * (1 - LEVEL)
+        return [
+            (
+                f"{count} intervals of {PERCENT} over {over}, of which about {misses:.2g} miss"
+                " their value by chance"
+            ),
+            _lay_out(intervals),
+        ]
+
     def _describe_noise(self) -> str:
-        """Name the layers that changed more than by noise."""
+        """Name the layers that changed more than by noise, among how many comparisons."""
         phrases = []
+        beyond = comparisons = 0
         for measure in self.profile.index:
-            layers = ", ".join(map(str, self.beyond_noise(measure)))
+            found = self.beyond_noise(measure)
+            beyond += len(found)
+            comparisons += self._excess_by_layer(measure)["layer"].nunique()
+            layers = ", ".join(map(str, found))
             if not layers:
                 phrases.append(f"{measure} in none")
             elif "," in layers:
@@ -182,7 +242,23 @@ class Change:
             else:
                 phrases.append(f"{measure} in layer {layers}")
         noise = f"every draw of noise of the same size ({self.draws} drawn)"
-        return f"Changed more than by {noise}: {'; '.join(phrases)}."
+        by_chance = comparisons / (self.draws + 1)
+        return (
+            f"Changed more than by {noise}, by the {PERCENT} interval of each difference:"
+            f" {'; '.join(phrases)}. These are {beyond} of {comparisons} comparisons; if the"
+            f" change were one more draw, at most {by_chance:.2g} would be expected."
+        )
+
+
+def _spell(value: float) -> str:
+    """Write a number in six digits, and 0 for what is rounding."""
+    return f"{0 if abs(value) <= statistics.EQUAL else value:.6g}"
+
+
+def _lay_out(cells: Mapping[str, Mapping[int, str]]) -> str:
+    """Lay out {measure: {layer: cell}} as a table, one row a layer."""
+    table = pd.DataFrame(cells).sort_index().fillna("").rename_axis("layer").reset_index()
+    return table.to_string(index=False)
 
 
 def folder_at(path: str | Path) -> Path:

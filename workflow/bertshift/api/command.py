@@ -2,6 +2,8 @@
 shell."""
 
 import argparse
+import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -10,26 +12,45 @@ from typing import TYPE_CHECKING
 
 from bertshift.api.text_files import STDIN, read_columns, read_texts
 from bertshift.errors import UserError
-from bertshift.version import version
 
+# What takes long to import is imported inside `main`, where Ctrl-C is no traceback.
 if TYPE_CHECKING:
     from bertshift.api.change import Change
+
+ENDED_BY = 128  # shells add it to the number of a signal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; 1, with the sentence on stderr, for errors that only the user can
-    correct."""
+    correct. After Ctrl-C, and where nobody reads the output any more, the code is a shell's for
+    the signal."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return ENDED_BY + signal.SIGINT
+    except BrokenPipeError:
+        _drop_output()
+        return ENDED_BY + signal.SIGPIPE
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = _make_parser().parse_args(arguments)
     try:
         change = _compare(options)
-        print(change)
-        if options.out:
-            for file in _write(change, options.out):
-                print(file)
+        files = _write(change, options.out) if options.out else []
     except UserError as error:
         print(f"bertshift: {error}", file=sys.stderr)
         return 1
+    print(change, *files, sep="\n")
     return 0
+
+
+def _drop_output() -> None:
+    """Let what is still to be written to stdout go nowhere, so that Python can end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _compare(options: argparse.Namespace) -> "Change":
@@ -78,6 +99,8 @@ def _split_names(text: str) -> list[str]:
 
 
 def _make_parser() -> argparse.ArgumentParser:
+    from bertshift.version import version
+
     parser = argparse.ArgumentParser(
         prog="bertshift", description="What changed between two models of text."
     )

@@ -1,6 +1,7 @@
 """`bertshift.compare`: the five measures, and functions of the user's own, of two models."""
 
 import io
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
@@ -44,6 +45,8 @@ from bertshift.models.noise import add_noise
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.naming import draw_number
 from bertshift.seeds import seed_from
+
+MOSTLY = 0.9  # of the texts differ, in samples of natural text
 
 
 def compare(
@@ -93,6 +96,7 @@ def compare(
             f"{len(models)} models have {len(references)} references; give one for all, or one for"
             " each."
         )
+    _warn_of_repeated(rows)
     model_name, reference_name = short_names(models, references)
     selected = by_name(measures)
     draws = _count_draws(null, draws)
@@ -126,6 +130,16 @@ def compare(
     about = {"texts": len(rows), "checkpoints": checkpoints}
     table = pd.concat(tables, ignore_index=True)
     return Change(table, model_name, reference_name, about, left_out, draws, own)
+
+
+def _warn_of_repeated(rows: Sequence[dict]) -> None:
+    distinct = len({(row["text_a"], row.get("text_b")) for row in rows})
+    if distinct < MOSTLY * len(rows):
+        warnings.warn(
+            f"only {distinct} of {len(rows)} texts differ; intervals take each for a new one, so"
+            " they are too narrow: give each text once.",
+            stacklevel=3,
+        )
 
 
 def _count_draws(null: str | None, draws: int) -> int:
