@@ -146,6 +146,12 @@ def quantised(model, _):
     return torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
 
 
+def sparse(model, _):
+    dense = model.encoder.layer[1].output.dense
+    dense.weight = nn.Parameter(dense.weight.detach().to_sparse())
+    return model
+
+
 def on_meta(model, _):
     return model.to("meta")
 
@@ -182,6 +188,7 @@ def repeated(model, _):
     ("change", "said"),
     [
         (quantised, "holds no plain numbers"),
+        (sparse, "encoder.layer.1.output.dense.weight holds no plain numbers"),
         (on_meta, "word_embeddings.weight is not in memory"),
         (on_disk, "encoder.layer.0.attention.self.query.weight is not in memory"),
         (pruned, "the loaded model .*bert has .*dense.weight_mask in the place of .*dense.weight"),

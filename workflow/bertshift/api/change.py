@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from bertshift.api.measures import MEASURES
+from bertshift.api.surroundings import ending_cleanly
 from bertshift.errors import UserError
 from bertshift.files import write_text, write_tsv
 from bertshift.measures import ANY, CORRELATION, Shown
@@ -157,6 +158,7 @@ class Change:
 
         return draw(self)
 
+    @ending_cleanly()
     def write(self, folder: str | Path) -> list[Path]:
         """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png`
         and `index.html`.
@@ -178,7 +180,7 @@ class Change:
             files.append(folder / "index.html")
             write_text(files[-1], page(self))
         if missing_files := drawing.left_out():
-            warnings.warn(missing_files, stacklevel=2)
+            warnings.warn(missing_files, stacklevel=3)  # `ending_cleanly` is between
         return files
 
     def __str__(self) -> str:

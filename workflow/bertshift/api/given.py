@@ -35,19 +35,26 @@ def encoder_in(model: nn.Module) -> nn.Module:
 
 
 def check_weights(model: nn.Module, name: str) -> None:
-    """Raise UserError for weights that are not numbers in memory: quantised, on the device meta,
-    or offloaded to a disk."""
+    """Raise UserError for weights that are not numbers in memory: quantised, sparse, on the device
+    meta, or offloaded to a disk."""
     for key, value in encoder_in(model).state_dict().items():
-        if not isinstance(value, Tensor) or type(value) is not Tensor or value.is_quantized:
+        if not _holds_numbers(value):
             raise UserError(
-                f"{name}: {key} holds no plain numbers ({type(value).__name__}), as in quantised"
-                " and distributed models; give the model as it was before."
+                f"{name}: {key} holds no plain numbers ({type(value).__name__}), as in quantised,"
+                " sparse and distributed models; give the model as it was before."
             )
         if value.is_meta:
             raise UserError(
                 f"{name}: {key} is not in memory, but on the device meta or a disk; load the model"
                 " without device_map and without meta."
             )
+
+
+def _holds_numbers(value: object) -> bool:
+    """Return whether a weight is a plain array: no subclass of tensors, quantised or sparse."""
+    if type(value) is not Tensor:
+        return False
+    return value.layout == torch.strided and not value.is_quantized
 
 
 def check_apart(models: Sequence, references: Sequence) -> None:

@@ -55,16 +55,9 @@ class _EndedError(BaseException):
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Make a temporary folder. It is removed after the block, and also where a signal ends the
-    process inside it."""
-    with _removing_first(), tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
-        yield Path(folder)
-
-
-@contextmanager
-def _removing_first() -> Iterator[None]:
-    """Let a signal that ends the process raise an exception first, which runs what cleans up.
+def ending_cleanly() -> Iterator[None]:
+    """Let a signal that ends the process raise an exception in the block first, so that it removes
+    its temporary files.
 
     Signals that the caller handles stay his; another thread than the main one has none.
     """
@@ -91,3 +84,11 @@ def _removing_first() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
     if ending:
         os.kill(os.getpid(), ending[0])
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a temporary folder. It is removed after the block, and also where a signal ends the
+    process inside it."""
+    with ending_cleanly(), tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
+        yield Path(folder)
