@@ -20,7 +20,7 @@ LORA = peft.LoraConfig(r=2, init_lora_weights=False, target_modules=["query", "v
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    for kind in ("bert", "gpt2"):
+    for kind in ("bert", "gpt2", "llama"):
         model = model_of(kind, vocab_size=len(tokenizer_of(kind)))
         save_model(folder / kind, model, tokenizer_of(kind))
         with torch.no_grad():
@@ -97,7 +97,7 @@ def test_a_class_of_ones_own_and_a_hook_beside_adapters_are_refused(folders):
         compared(adapted, folders / "bert-base")
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_plain_models_pass_in_any_precision_and_stay_as_they_are(kind, dtype, attention, folders):
@@ -105,7 +105,7 @@ def test_plain_models_pass_in_any_precision_and_stay_as_they_are(kind, dtype, at
         folders / kind, dtype=dtype, attn_implementation=attention
     ).train()
     seen = []
-    list(model.children())[1].register_forward_hook(lambda *_: seen.append(1))
+    model.get_input_embeddings().register_forward_hook(lambda *_: seen.append(1))
     compared(model, folders / f"{kind}-base")
     assert seen and model.config._attn_implementation == attention
     assert all(module.training for module in model.modules())

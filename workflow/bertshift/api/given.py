@@ -140,16 +140,24 @@ def check_computes(model: nn.Module, encoder: PreTrainedModel, name: str) -> Non
 
 
 def _make_twin(encoder: PreTrainedModel, given: nn.Module) -> PreTrainedModel:
-    """Return the encoder on the device and in the precision of the given one: itself, or a
-    copy."""
+    """Return the encoder on the device and in the precision of the given one: itself, or a copy.
+    Buffers, such as frequencies of rotary positions, may have a precision of their own."""
     weight = next(given.parameters())
     if (weight.device, weight.dtype) == (encoder.device, encoder.dtype):
         return encoder
-    twin = copy.deepcopy(encoder).to(weight.device, weight.dtype)
+    types = {name: tensor.dtype for name, tensor in _list_tensors(given)}
+    twin = copy.deepcopy(encoder).to(weight.device)
+    for name, tensor in _list_tensors(twin):
+        if tensor.is_floating_point():
+            tensor.data = tensor.data.to(types.get(name, weight.dtype))
     attention = getattr(given.config, "_attn_implementation", None)
     if attention in PLAIN:  # in 16 bits, they differ by rounding
         twin.set_attn_implementation(attention)
     return twin
+
+
+def _list_tensors(model: nn.Module) -> list[tuple[str, Tensor]]:
+    return [*model.named_parameters(), *model.named_buffers()]
 
 
 def _make_inputs(encoder: PreTrainedModel) -> dict:
