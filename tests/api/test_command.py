@@ -84,11 +84,20 @@ def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
     )
 
 
+# A shell lets what runs in its background, such as these tests, ignore Ctrl-C.
+COMMAND = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from bertshift.api.command import main
+sys.exit(main())
+"""
+
+
 def start(arguments, folder):
     """Start the command in a process of its own, whose temporary files are below `folder`."""
     folder.mkdir()
     return subprocess.Popen(
-        [sys.executable, "-m", "bertshift", *arguments],
+        [sys.executable, "-c", COMMAND, *arguments],
         env={**os.environ, "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

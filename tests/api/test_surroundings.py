@@ -75,6 +75,7 @@ def test_settings_are_as_before_afterwards():
 
 ENDED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also below a shell's background
 from bertshift.api.surroundings import temporary_folder
 with temporary_folder() as folder:
     (folder / "model.safetensors").write_bytes(b"large")
