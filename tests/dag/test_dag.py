@@ -49,34 +49,34 @@ def test_one_finetuning_a_replicate_and_one_metric_job_a_pair(copy_project):
     jobs = project.jobs()
     # Of two pretraining runs: MRPC, MNLI and Dep, MNLI by LoRA, and from random weights, which are
     # drawn once. Of two seeds: two tasks of Hao et al., and two of College, alone and after the
-    # other. MNLI of two checkpoints on shuffled labels.
-    assert jobs["finetune"] == 3 * 2 + 2 + 1 + 2 * 2 + (2 + 2) * 2 + 2 * 2
+    # other. MNLI on shuffled labels.
+    assert jobs["finetune"] == 3 * 2 + 2 + 1 + 2 * 2 + (2 + 2) * 2 + 2
     assert jobs["pretrain"] == 2 + 1 + 1
-    # MNLI after four shares of its steps, one job a replicate, and the same on shuffled labels.
+    # MNLI after three shares of its steps, one job a replicate, and the same on shuffled labels.
     assert jobs["snapshots"] == 2 * 2
-    # MNLI, the same from random weights, by LoRA and after four shares; College's two.
+    # MNLI, the same from random weights, by LoRA and after three shares; College's two.
     assert (jobs["frozen"], jobs["scores"], jobs["gains"], jobs["losses"]) == (
         1,
-        3 + 4 + 2,
+        3 + 3 + 2,
         2,
         4 + 1,
     )
-    # MNLI of two checkpoints, with noise in two runs of each, and after four shares.
-    assert jobs["noise"] == 2 * 2 + 4 * 2
+    # MNLI of two checkpoints, with noise in two runs of each, and after three shares.
+    assert jobs["noise"] == 2 * 2 + 3 * 2
     two, nulls = ("cosine_padded", "restored", "spectra"), 2
     assert {name: jobs[name] for name in two} == dict.fromkeys(two, 2)
     assert (jobs["cosine"], jobs["similarity"], jobs["layer_cka"]) == (
         2 + nulls,
-        2 + nulls,
+        2 + 1,
         1 + nulls,
     )
     assert (jobs["forgetting"], jobs["grounding"]) == (1, 1)
-    # Merchant's two, MNLI by LoRA, and its four snapshots, each with two nulls.
-    assert jobs["rsa"] == 2 + 1 + 3 * 4 + nulls
+    # Merchant's two, MNLI by LoRA, and its three snapshots, each with two nulls.
+    assert jobs["rsa"] == 2 + 1 + 3 * 3 + nulls
     # Hao: with the parent, between seeds, and a pair of tasks. MNLI and its snapshots; by LoRA for
-    # JS.
-    assert jobs["js"] == 2 + 2 + 1 + 1 + 3 * 4 + 1 + 2 * nulls
-    assert jobs["svcca"] == 2 + 2 + 1 + 1 + 3 * 4 + 2 * nulls
+    # JS. Those of Hao have noise alone.
+    assert jobs["js"] == 2 + 2 + 1 + 1 + 3 * 3 + 1 + nulls + 1
+    assert jobs["svcca"] == 2 + 2 + 1 + 1 + 3 * 3 + nulls + 1
     # Base, randomized, and Merchant's two; a row of the sweeps is one job a replicate.
     assert (jobs["edge_probes"], jobs["edge_probe_deltas"]) == (2 + 2, 2)
     assert (jobs["mdl"], jobs["structural_probes"]) == (1 + 2, 1 + 2)
