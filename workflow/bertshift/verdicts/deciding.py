@@ -358,8 +358,8 @@ def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
         sentences.insert(0, "Some replicate has no such layer.")
     if claim.across and measured.mean is not None and measured.mean.interval == INPUTS:
         sentences.append(
-            "Its interval is over inputs alone: fewer than three replicates do not say how much"
-            " it varies."
+            "Its interval is over inputs alone, so the verdict is about these runs and"
+            " no others: there are fewer than three."
         )
     # Pairs of runs are more than their runs.
     is_pair = not claim.across and count_independent(measured.sample.names) < len(values)
@@ -501,7 +501,10 @@ def _measure_candidates(
     p_all, p_some = of_all(for_all), of_some(for_some)
     farthest = sample.candidate(sample.picked(claim.pick))
     mean, _ = _test(claim, farthest)
-    sentence = f"The farthest of {count}, of which one verdict needs each."
+    sentence = (
+        f"The farthest of {count}: one verdict needs all of them, the other is corrected for their"
+        " number."
+    )
     deciding = Measured(farthest, mean, UNKNOWN, sample.count, [sentence])
     if count > FEW:
         picked = _measure_picked(claim, sample, picking)
