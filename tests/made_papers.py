@@ -16,7 +16,7 @@ from bertshift.release import redraw
 from bertshift.release.versions import completed
 
 ROOT = Path(__file__).parents[1]
-REAL = [str(ROOT / "docs/real" / name) for name in ("tables.zip", "noise.zip")]
+REAL = [str(ROOT / "docs/real" / name) for name in ("tables.zip", "nulls.zip")]
 HEADS = {
     "figure6": "figure5",
     "figure8": "figure7",
