@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from copy import deepcopy
 
 import pytest
 from made_encoders import TEXTS, model_of, tokenizer_of
@@ -139,12 +140,95 @@ def test_two_models_show_measures_nulls_floors_and_heads(opened):
     page.locator("select[name=a]").select_option("mnli")
     assert "a=mnli&b=base" in page.url
     page.locator("h2", has_text="Heads").wait_for()
+    assert "two seeds of MNLI" in legend_of(page)
     panel = page.locator(".grid .panel", has_text="Hidden states, SVCCA distance")
-    assert "dashed: MNLI" in panel.inner_text()
     panel.locator("summary").click()
     panel.locator("tbody tr").first.wait_for()
     cells = set(panel.locator("tbody td:first-child").all_inner_texts())
     assert {"null", "compared", "two seeds of MNLI"} <= cells
+
+
+def legend_of(page):
+    """{words: look} of the first legend; a look is what its swatch is painted with."""
+    return page.eval_on_selector_all(
+        "p.key i[data-look]",
+        "all => Object.fromEntries(all.map(one => [one.parentElement.innerText.trim(),"
+        " one.getAttribute('style') + one.className]))",
+    )
+
+
+def strokes_of(panel):
+    """The (colour, dashes) of a panel's lines."""
+    return panel.locator(".chart svg .mark-line path").evaluate_all(
+        "all => all.map(one => [one.getAttribute('stroke'), one.getAttribute('stroke-dasharray')])"
+    )
+
+
+@pytest.fixture(scope="module")
+def shuffled(made_page, page_data):
+    """The address of a page with shuffled labels: of one measure, and in a figure."""
+    contents = deepcopy(page_data)
+    pair = contents["pairs"]["mnli_vs_base"]["measures"]
+    layers = pair["svcca"]["layers"]
+    pair["svcca"]["nulls"]["shuffled"] = [
+        [layer, value / 2, value / 3, value, []] for layer, value, *_ in layers
+    ]
+    pair["svcca"]["more"] = {"noise": [1, 2, 3, 5], "shuffled": []}
+    pair["rsa"]["more"] = {"noise": [4]}
+    pair["cosine"]["more"] = {"noise": []}
+    [figure] = [one for one in contents["figures"] if one["name"] == "hao2020/figure2"]
+    chart = figure["chart"]
+    chart["lines"].append(
+        {"name": "mnli.shuffled", "label": "MNLI, shuffled", "null": "shuffled", "of": "mnli"}
+    )
+    names = [line["name"] for line in chart["lines"]]
+    ours = [row for row in chart["rows"] if row[0] == names.index("mnli") and row[1] == 0]
+    for row in ours:
+        _, _, *rest = row
+        chart["rows"] += [[len(names) - 1, 0, *rest], [names.index("mnli"), 1, *rest]]
+    write_text(made_page.folder / "shuffled.html", render(contents))
+    return (made_page.folder / "shuffled.html").as_uri()
+
+
+def test_each_meaning_has_one_look_and_the_legend_has_what_is_drawn(opened, shuffled):
+    page = opened()
+    page.goto(shuffled + "#/models?a=mnli&b=base")
+    panel = page.locator(".grid .panel", has_text="SVCCA distance")
+    panel.scroll_into_view_if_needed()
+    panel.locator(".chart svg .mark-line path").first.wait_for()
+    legend = legend_of(page)
+    lines = {"MNLI and Base", "null", "noise of the same size", "shuffled labels", "two seeds of MNLI"}  # fmt: skip
+    assert set(legend) == lines | {"interval"} and len({*legend.values()}) == len(legend)
+    strokes = strokes_of(panel)
+    assert len(strokes) == len(lines) == len(set(map(str, strokes)))
+    drawn_dashes = {dashes for _, dashes in strokes}
+    page.goto(shuffled + "#/figure/hao2020/figure2")
+    panel = page.locator(".panel", has=page.locator("fieldset.models"))
+    panel.locator(".chart svg .mark-line path").first.wait_for()
+    legend = legend_of(page)
+    assert {"noise of the same size", "shuffled labels", "◆ published", "interval"} <= {*legend}
+    assert len({*legend.values()}) == len(legend)
+    [published] = {dashes for _, dashes in strokes_of(panel)} - drawn_dashes
+    assert published  # the other looks are those of two models
+    page.get_by_role("checkbox", name="MNLI, shuffled").uncheck()
+    assert "shuffled labels" not in legend_of(page)
+    page.goto(shuffled + "#/models?a=sst2@roberta&b=roberta")
+    page.locator("h2", has_text="Every measure").wait_for()
+    assert set(legend_of(page)) == {"SST-2@roberta and roberta", "null", "interval"}
+
+
+def test_a_sentence_names_the_layers_that_changed_more_than_each_null(opened, shuffled):
+    page = opened()
+    page.goto(shuffled + "#/models?a=mnli&b=base")
+    said = page.locator("p", has_text=re.compile("^More than")).all_inner_texts()
+    assert said == [
+        (
+            "More than noise of the same size: Hidden states, RSA similarity, in layer 4; Hidden"
+            " states, SVCCA distance, in layers 1 to 3 and 5; in no layer is it shown by"
+            " Attention, cosine of maps."
+        ),
+        "More than shuffled labels: in no layer is it shown.",
+    ]
 
 
 def test_from_a_cell_to_its_heads_attention(opened):

@@ -3,6 +3,7 @@ import re
 from copy import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_archives import data_of_page
 
@@ -101,6 +102,49 @@ def test_noise_stands_beside_the_measures_of_its_model(page_data, made_page):
         *(pytest.approx(end, rel=1e-3) for end in (runs.mean(), runs.min(), runs.max())),
         [],
     ]
+
+
+def made_runs(metric, variant, model, values):
+    """A table of one metric: {(seed, layer): value}."""
+    keys = {"metric": metric, "variant": variant, "model": model, "reference": "base",
+            "stimuli": "wiki", "init": 1, "ref_init": 1, "ref_seed": 0, "failed": False, "head": 0,
+            "scale": "", "checkpoint": "", "data": ""}  # fmt: skip
+    rows = [
+        keys | {"seed": seed, "layer": layer, "ref_layer": layer, "value": value}
+        for (seed, layer), value in values.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "variant", "sign"), [("svcca", "svcca99", 1), ("rsa", "content", -1)]
+)
+def test_layers_that_changed_more_than_a_null_are_found_by_pairs_of_runs(metric, variant, sign):
+    """Runs differ by far more than a run and its null, and the two draws of a run's noise lie on
+    both sides of its change. Layer 1 changed more than its mean draw, layer 2 as much, 3 less."""
+    start = 0.2 if sign > 0 else 0.8
+    runs = {(seed, layer): start + sign * 0.2 * seed for seed in (1, 2, 3) for layer in (1, 2, 3)}
+    gaps = {1: (0.05, 0.051, 0.049), 2: (0.05, -0.05, 0.001), 3: (-0.05, -0.051, -0.049)}
+    noise, shuffled = {}, {}
+    for (seed, layer), value in runs.items():
+        null = value - sign * gaps[layer][seed - 1]
+        noise |= {(2 * seed - 1, layer): null + 0.1, (2 * seed, layer): null - 0.1}
+        shuffled[seed, layer] = value
+    tables = {
+        f"results/{metric}/{model}_vs_base.tsv": made_runs(metric, variant, model, values)
+        for model, values in (("mnli", runs), ("mnli.noise", noise), ("mnli.shuffled", shuffled))
+    }
+    [measure] = pairs.pairs(tables)["mnli_vs_base"]["measures"].values()
+    assert measure["more"] == {"noise": [1], "shuffled": []}
+
+
+def test_a_measure_without_nulls_is_more_than_none(made_page):
+    tables = {path: one for path, one in made_page.tables.items() if "noise" not in path}
+    assert tables and not any(
+        measure["more"]
+        for pair in pairs.pairs(tables).values()
+        for measure in pair["measures"].values()
+    )
 
 
 def test_measures_of_two_models(page_data, made_page):

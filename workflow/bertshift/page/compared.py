@@ -117,8 +117,9 @@ def page(
         chain.from_iterable(archive["checkpoints"] for archive in archives)
     )
     models = dict.fromkeys(chain.from_iterable(figure["models"] for figure in figures))
+    labelled_archives = _label_archives(archives)
     return {
-        "title": " and ".join(archive["name"] for archive in archives),
+        "title": " and ".join(archive["label"] for archive in labelled_archives),
         "scales": sorted({scale for archive in archives for scale in archive["scales"]}),
         "checkpoints": list(checkpoints),
         "papers": [data.describe_paper(paper, published) for paper in papers],
@@ -134,11 +135,20 @@ def page(
         "colours": {},
         "compared": {
             "has_files": has_files,
-            "archives": list(archives),
+            "archives": labelled_archives,
             "figures": list(figures),
             "claims": list(map(_describe_claim, claims)),
         },
     }
+
+
+def _label_archives(archives: Sequence[Mapping]) -> list[dict]:
+    """Label the archives by their first checkpoints, or by their names where these are the
+    same."""
+    checkpoints = [archive["checkpoints"][0] for archive in archives]
+    names = [archive["name"] for archive in archives]
+    labels = checkpoints if len(set(checkpoints)) == len(archives) else names
+    return [{**archive, "label": label} for archive, label in zip(archives, labels, strict=True)]
 
 
 def _describe_claim(claim: Mapping) -> dict:

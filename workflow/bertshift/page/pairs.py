@@ -8,10 +8,11 @@ from pathlib import PurePath
 import pandas as pd
 
 from bertshift.figures import numbers
-from bertshift.measures import METRICS, Metric, Shown
+from bertshift.measures import ANY, METRICS, Metric, Shown
 from bertshift.naming import NULLS, Name, is_of_null, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
-from bertshift.rows import statistics
+from bertshift.rows import nulls, ranges, statistics
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 # Tables by folder of results/ and name without ending.
 Tables = Mapping[str, Mapping[str, pd.DataFrame]]
@@ -23,10 +24,10 @@ def pairs(
     """Collect {`<model>_vs_<model>`: data of the pair} from tables by path; metrics: by the
     tables' folder.
 
-    Nulls make no pair: their rows are the `nulls` of the measures of their model's pair. A pair
-    has its `measures`, the `scores` and `trees` (structural probes) of both models, its `probes`
-    (edge probes), and the origin of its tables (`made`). Pairs of a model with itself are the
-    floor of the others.
+    Nulls make no pair: their rows are the `nulls` of the measures of their model's pair, and
+    `more` lists the layers that changed more than each of them. A pair has its `measures`, the
+    `scores` and `trees` (structural probes) of both models, its `probes` (edge probes), and the
+    origin of its tables (`made`). Pairs of a model with itself are the floor of the others.
     """
     by_folder: Tables = defaultdict(dict)
     for path, table in tables.items():
@@ -80,13 +81,17 @@ def _describe_measure(
         measure["null"] = _average_layers(table, line.rows | {"variant": line.null})
     model, reference = named_in(name)
     measure["nulls"] = {}
+    measure["more"] = {}
     for null in NULLS:
         null_name = pair_name(str(Name.of(model).plus(null)), reference)
         if null_name not in tables:
             continue
-        means = _average_layers(tables[null_name], line.rows)
+        null_table = tables[null_name]
+        means = _average_layers(null_table, line.rows)
         if means:
             measure["nulls"][null] = list(map(_replace_interval, means["layers"]))
+            stand_ins = nulls.standing_in({name: table, null_name: null_table}, null)
+            measure["more"][null] = _list_layers_beyond(table, stand_ins[null_name], line)
     measure["floors"] = {}
     for side in (model, reference):
         floor_name = pair_name(side, side)
@@ -95,6 +100,29 @@ def _describe_measure(
     if metric.by_heads:
         measure["heads"] = _tabulate_heads(table, line.rows)
     return measure
+
+
+def _list_layers_beyond(table: pd.DataFrame, null: pd.DataFrame, line: Shown) -> list[int]:
+    """List the layers that changed more than a null: the whole interval of the difference, paired
+    by runs, lies above 0. Draws of noise of one run are averaged. Differences by rounding do not
+    count, and none without an interval."""
+    model_values = _average_runs(table, line.rows)
+    null_values = _average_runs(null, line.rows)
+    more = null_values - model_values if line.is_similarity else model_values - null_values
+    differences = more.dropna(subset="value").reset_index()
+    if differences.empty:
+        return []
+    means = statistics.summarise(ranges.within(differences, ANY), ["layer"])
+    is_more = means["low"] > statistics.EQUAL
+    return sorted(map(int, means.loc[is_more, "layer"]))
+
+
+def _average_runs(table: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
+    """Average a table's rows with these values, and what they are without each block of inputs, by
+    layer and run."""
+    rows = _select_trained(table, values)
+    numbers_of_rows = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
+    return rows.groupby(["layer", *statistics.RUN])[numbers_of_rows].mean()
 
 
 def _replace_interval(row: list) -> list:
@@ -115,15 +143,19 @@ def _select(table: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
     return table[table["layer"] == table["ref_layer"]]
 
 
-def _average_layers(table: pd.DataFrame, values: Mapping[str, str]) -> dict | None:
-    """Average a table's rows with these values by layer, without runs that failed to train, unless
-    all did."""
+def _select_trained(table: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
+    """Select rows with these values of all heads together, without runs that failed to train,
+    unless all did."""
     rows = _select(table, values)
-    rows = rows[rows["head"] == 0]
+    return numbers.trained(rows[rows["head"] == 0], ["model"])
+
+
+def _average_layers(table: pd.DataFrame, values: Mapping[str, str]) -> dict | None:
+    """Average a table's rows with these values by layer; None if there are none."""
+    rows = _select_trained(table, values)
     if rows.empty:
         return None
     inputs = rows["stimuli"].iloc[0]
-    rows = numbers.trained(rows, ["model"])
     means = statistics.summarise(rows, ["layer"])
     return {
         "inputs": "" if inputs == "none" else in_words(inputs),

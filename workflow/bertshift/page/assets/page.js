@@ -70,7 +70,7 @@ const TERMS = {
     "or family, or numbers that the paper does not give."],
   corrected: ["Correction for the number of claims", "All claims of a paper are decided on the same few runs, and the more are decided, " +
     "the more hold, or fail, by chance. Holm's correction (1979) allows for that: with 97.5 % probability none of these holds by chance, and none fails so."],
-  noise: ["Nulls of claims", "Noise of this size is the pretrained model with random weights added, in every tensor as large as the change " +
+  beside: ["Nulls of claims", "Noise of this size is the pretrained model with random weights added, in every tensor as large as the change " +
     "by fine-tuning. A model of shuffled labels was fine-tuned in the same way, on labels dealt anew. Where a claim holds, its number is " +
     "compared with theirs: it is more where the whole interval of the difference says so."],
   world: ["A generated world", "The demo pretrains small models on text that a program writes. Its verdicts say that the machinery " +
@@ -138,7 +138,7 @@ function besideNulls(claims) {
   const phrases = unique(claims).flatMap(one => one.claim_null ? one.claim_null.split("; ") : []).sort();
   if (!phrases.length) return null;
   const counts = [...new Set(phrases)].map(one => `${phrases.filter(each => each === one).length} ${one}`);
-  return h("p", { class: "soft small" }, "Beside their ", term("noise", "nulls"), `, of those that hold: ${counts.join(", ")}.`);
+  return h("p", { class: "soft small" }, "Beside their ", term("beside", "nulls"), `, of those that hold: ${counts.join(", ")}.`);
 }
 
 // How many claims hold, and fail, and how many do so after correction for their number.
@@ -235,7 +235,7 @@ function overview(query) {
     h("h1", { tabindex: "-1" }, data.title),
     h("p", { class: "wide soft" }, `${many(data.figures.length, "figure")}, each with its numbers and what made them. `,
       `Of ${many(unique(data.claims).length, "claim")}, so many hold, fail, are `, term("undecided", "undecided"), " or ", term("untested", "not testable"), " here:"),
-    worldNote(), verdictBar(data.claims, true), besideNoise(data.claims), totals((verdict, text) => h("a", { class: verdict, href: `#/claims?v=${verdict}` }, text)),
+    worldNote(), verdictBar(data.claims, true), besideNulls(data.claims), totals((verdict, text) => h("a", { class: verdict, href: `#/claims?v=${verdict}` }, text)),
     filters(query, draw, true), count, list,
   ];
 }
@@ -419,8 +419,29 @@ function coloursOf(names) { // A model has its task's colour, the second of one 
   });
 }
 
-// Noise of the same size is grey; shuffled labels have the colour of their model, and dashes with two dots.
-const NULLS = { noise: ["noise of the same size", "block", [1, 0]], shuffled: ["shuffled labels", "dashes", [6, 2, 1, 2, 1, 2]] };
+// How a line of each meaning looks, in every chart and legend: its width, its dashes (lengths drawn and left out in turn), and how
+// opaque its band is, if it has one. Noise is grey; shuffled labels have the colour of their model, or their own where there is one model.
+const LOOKS = {
+  ours: { width: 2, dashes: [1, 0], band: 0.15 }, noise: { width: 1.5, dashes: [1, 0], band: 0.25 }, shuffled: { width: 1.5, dashes: [6, 2, 1, 2, 1, 2], band: 0.25 },
+  beside: { width: 1.5, dashes: [2, 3] }, floor: { width: 1.5, dashes: [6, 3] }, published: { width: 1.5, dashes: [14, 4] },
+};
+const NULLS = { noise: "noise of the same size", shuffled: "shuffled labels" };
+
+// A line as a legend shows it, with its band.
+function sample(meaning, colour = "var(--soft)") {
+  const { dashes, band } = LOOKS[meaning], is = (from, length, fill) => `${fill} ${from}px ${from + length}px`;
+  const parts = dashes.map((length, k) => is(dashes.slice(0, k).reduce((sum, one) => sum + one, 0), length, k % 2 ? "transparent" : "currentColor"));
+  const shade = band && meaning !== "ours" ? `, linear-gradient(color-mix(in srgb, currentColor ${100 * band}%, transparent) 0 100%)` : "";
+  return h("i", { "data-look": meaning, style: `color:${colour};background:repeating-linear-gradient(90deg, ${parts.join(", ")}) center / 100% 2px no-repeat${shade}` });
+}
+
+// The legend of drawn rows: what has no row is not in it. `entries`: [meaning, words, colour] of each line.
+function legend(rows, entries, colour) {
+  const drawn = new Set(rows.map(row => row.meaning)), banded = rows.some(row => row.meaning === "ours" && row.low !== null);
+  return h("p", { class: "key" }, entries.filter(([meaning]) => drawn.has(meaning)).map(([meaning, words, own]) => [h("span", {}, sample(meaning, own), words), " "]),
+    banded ? h("span", {}, h("i", { class: "band", "data-look": "interval", style: `color:${colour}` }), term("brackets", "interval")) : null,
+    rows.some(row => row.run) ? "; small dots are replicates" : null);
+}
 
 function coloursOfLines(lines) {
   const models = lines.filter(one => !one.null).map(one => one.name), colours = coloursOf(models);
@@ -448,24 +469,23 @@ function lineSpec(rows, { x, xTitle, names, colours, height = 260, wide = true }
     y: { field: "value", type: "quantitative", title: null, scale: { domain, zero: false, nice: false }, axis: { minExtent: 34, tickCount: 6 } },
     color: { field: "line", type: "nominal", scale: { domain: names, range: colours }, legend: null },
   };
-  const tooltip = ["Model", "What", xTitle.replace(" (0 = embeddings)", ""), "Value", "Interval", "Replicates"].map(field => ({ field, type: "nominal" }));
+  const tooltip = ["Model", "What", xTitle.replace(" (0 = embeddings)", ""), "Value", "Interval", "Replicates"].filter(field => rows.some(row => row[field] !== "")).map(field => ({ field, type: "nominal" }));
   const quiet = { aria: false, clip: true }; // what the mouse finds is also what is read aloud
-  const role = one => ({ filter: `datum.role === ${one}` });
-  const lines = x === "head" ? [] : [
-    { transform: [role(OURS), { filter: "datum.run === '' && datum.null !== 'shuffled'" }], mark: { ...quiet, type: "line", strokeWidth: 2 } },
-    { transform: [role(OURS), { filter: "datum.run === '' && datum.null === 'shuffled'" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: NULLS.shuffled[2] } },
-    { transform: [role(BESIDE), { filter: "!datum.null" }], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [2, 3] }, encoding: { detail: { field: "what" } } },
-    { transform: [role(PUBLISHED)], mark: { ...quiet, type: "line", strokeWidth: 1.5, strokeDash: [6, 3] }, encoding: { detail: { field: "what" } } },
-  ];
+  const of = meaning => ({ filter: `datum.meaning === '${meaning}' && datum.run === ''` });
+  const drawn = x === "head" ? [] : Object.entries(LOOKS).filter(([meaning]) => rows.some(row => row.meaning === meaning));
+  const toEnds = { y: { ...encoding.y, field: "low" }, y2: { field: "high" } };
+  const bands = drawn.filter(([, look]) => look.band).map(([meaning, look]) => (
+    { transform: [of(meaning), { filter: "datum.low !== null" }], mark: { ...quiet, type: "area", opacity: few ? look.band : 0.06 }, encoding: toEnds }));
+  const lines = drawn.map(([meaning, { width, dashes }]) => (
+    { transform: [of(meaning)], mark: { ...quiet, type: "line", strokeWidth: width, strokeDash: dashes }, encoding: ["beside", "published"].includes(meaning) ? { detail: { field: "what" } } : {} }));
   return {
     width: "container", height, autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, encoding,
     layer: [
-      { transform: [role(OURS), { filter: "datum.low !== null" }], mark: { ...quiet, ...(x === "head" ? { type: "rule", opacity: 0.5 } : { type: "area", opacity: few ? 0.15 : 0.06 }) },
-        encoding: { y: { ...encoding.y, field: "low" }, y2: { field: "high" } } },
+      ...(x === "head" ? [{ transform: [of("ours"), { filter: "datum.low !== null" }], mark: { ...quiet, type: "rule", opacity: 0.5 }, encoding: toEnds }] : bands),
       ...lines,
-      { transform: [role(OURS), { filter: "datum.run === ''" }], mark: { ...quiet, type: "point", filled: true, size: 38, opacity: 1 } },
+      { transform: [of("ours")], mark: { ...quiet, type: "point", filled: true, size: 38, opacity: 1 } },
       { transform: [{ filter: "datum.run !== ''" }], mark: { ...quiet, type: "point", filled: true, size: 18, opacity: 0.55 } },
-      { transform: [role(PUBLISHED)], mark: { ...quiet, type: "point", shape: "diamond", filled: true, size: 75, opacity: 1, stroke: "var(--ink)", strokeWidth: 0.7 } },
+      { transform: [of("published")], mark: { ...quiet, type: "point", shape: "diamond", filled: true, size: 75, opacity: 1, stroke: "var(--ink)", strokeWidth: 0.7 } },
       { mark: { type: "point", filled: true, size: 260, opacity: 0, clip: true }, encoding: { tooltip } },
     ],
   };
@@ -562,7 +582,7 @@ function spreadOut(rows) {
 }
 
 function spreadChoice(rows, redraw) {
-  if (rows.every(row => row.low === null && !row.each?.length)) return null;
+  if (rows.every(row => (alone || row.low === null) && !row.each?.length)) return null;
   return h("label", { class: "choice" }, "Around a mean", h("select", { "data-key": "spread", onchange: event => { spread = event.target.value; redraw(); document.querySelector('[data-key="spread"]')?.focus(); } },
     Object.entries(SPREADS).map(([value, text]) => h("option", { value, selected: value === spread }, text))));
 }
@@ -579,7 +599,7 @@ function depthsOf(chart, modelOf) {
 
 // A chart's row as a point of a line. `place` is a layer and of how many, where it stands by its share of the depth.
 const pointOf = (row, { line, what = line, model = line, mine, axis, place, null_ = "" }) => ({
-  line, null: null_, what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: place ? place[0] / place[1] : row[2],
+  line, meaning: [null_ || "ours", "published", "beside"][row[1]], what: `${what} ${row.slice(FIRST)}`, role: row[1], run: row[8], value: row[4], low: row[5], high: row[6], n: row[7], each: row[9], x: place ? place[0] / place[1] : row[2],
   Model: model, What: [[mine, "published", "null or baseline"][row[1]], row[8]].filter(Boolean).join(", "), [axis]: place ? `layer ${place[0]} of ${place[1]}` : row[2],
   Value: number(row[4]), Interval: row[5] === null ? "none" : `${number(row[5])} to ${number(row[6])}`, Replicates: row[7] || "",
 });
@@ -643,10 +663,10 @@ function explorer(each) {
       h("input", { type: "checkbox", checked: !off.has(k), onchange: event => { event.target.checked ? off.delete(k) : off.add(k); redraw(); models.querySelectorAll("input")[k].focus(); } }),
       h("span", { class: "swatch", style: `color:${colours[k]}` }), one.label)), h("label", {}, term("model", "names"))];
     models.replaceChildren(...toggles);
-    const has = role => values.some(one => one.role === role);
-    return h("div", {}, models, canvas, h("p", { class: "key" }, h("i"), "ours, mean of ", term("replicate", "replicates"), drawn.some(one => one.low !== null) ? [h("i", { class: "block" }), term("brackets", "interval")] : null,
-      drawn.some(one => one.run) ? "; small dots are replicates" : null,
-      has(PUBLISHED) ? [h("i", { class: "dashed" }), "◆ published"] : null, has(BESIDE) ? [h("i", { class: "dotted" }), term("null", "null"), " or majority class"] : null),
+    const shown = chart.lines.findIndex((one, k) => !one.null && !off.has(k)), colourOf = key => colours[chart.lines.findIndex((one, k) => one.null === key && !off.has(k))];
+    const entries = [["ours", ["ours, mean of ", term("replicate", "replicates")], colours[shown]], ...Object.entries(NULLS).map(([key, words]) => [key, term(key, words), colourOf(key)]),
+      ["beside", [term("null", "null"), " or majority class"]], ["published", "◆ published", colours[shown]]];
+    return h("div", {}, models, canvas, legend(drawn, entries, colours[shown]),
       numbersTable(["Model", "What", X[chart.x], "Value", "Interval", "Replicates"],
         () => on.map((row, k) => [values[k].Model, values[k].What, row[2], values[k].Value, values[k].Interval, values[k].Replicates])));
   };
@@ -705,6 +725,7 @@ function modelsPage(query) {
   first.addEventListener("change", () => { a = first.value; b = partners(a).includes(b) ? b : partners(a)[0]; redraw(); });
   second.addEventListener("change", () => { b = second.value; redraw(); });
   redraw();
+  if (alone) return [h("h1", { tabindex: "-1" }, data.title), h("p", { class: "wide soft" }, "How two models differ, layer by layer, by everything that was measured of both."), body];
   return [h("h1", { tabindex: "-1" }, "Two models"),
     h("p", { class: "wide soft" }, "How two models differ, layer by layer, by everything that was measured of both. ", term("model", "What a model's name means"), "."),
     demo ? worldNote() : null,
@@ -717,17 +738,17 @@ function twoModels(name, redraw) {
   const pair = data.pairs[name], [model, reference] = name.split("_vs_"), measures = Object.entries(pair.measures);
   const depth = Math.max(0, ...measures.flatMap(([, one]) => one.layers.map(row => row[0])));
   const heads = measures.filter(([, one]) => one.heads?.length), has = key => measures.some(([, one]) => one[key]);
-  const drawn = spreadOut(measures.flatMap(([, one]) => rowsOf(one, "compared", OURS)));
+  const several = measures.some(([, one]) => one.unit === "pretraining run" && one.layers.some(row => row[4].length > 1));
+  const rows = measures.flatMap(([, one]) => rowsOfMeasure(one)), floors = [...new Set(measures.flatMap(([, one]) => floorsOf(one).map(([side]) => side)))];
+  const entries = [["ours", namesOf(name), COMPARED], ["beside", term("null", "null")], ...Object.entries(NULLS).map(([key, words]) => [key, term(key, words), NULL_COLOURS[key]]),
+    ...floors.map(side => ["floor", term("floor", seedsOf(side)), FLOORS[Number(side === reference)]])];
   return [
     measures.length ? h("section", {}, h("h2", {}, "The profile of their difference"),
       h("p", { class: "soft small wide" }, "Each row is a measure; darker is more change, relative to the layer that changes most by this measure."), profile(measures, depth, name)) : null,
     measures.length ? h("section", {}, h("h2", {}, "Every measure, by layer"),
-      h("p", { class: "key" }, h("i"), `${label(model)} and ${label(reference)}`, drawn.some(row => row.low !== null) ? [h("i", { class: "block" }), term("brackets", "interval")] : null,
-        has("null") ? [h("i", { class: "dotted" }), term("null", "null")] : null, measures.some(([, one]) => floorsOf(one).length) ? [h("i", { class: "dashed" }), term("floor", "two seeds of one task")] : null,
-        Object.entries(NULLS).map(([key, [words, look]]) => measures.some(([, one]) => one.nulls?.[key]) ? [h("i", { class: look }), term(key, words)] : null), drawn.some(row => row.run) ? "; small dots are replicates" : null),
-      spreadChoice(measures.flatMap(([, one]) => one.layers.map(row => ({ low: row[2], each: row[4] }))), redraw),
-      h("div", { class: "grid", style: "margin-top:.8rem" }, measures.map(([, one]) => measurePanel(one, depth)))) : null,
-    heads.length ? h("section", {}, h("h2", {}, "Heads"), h("p", { class: "soft small" }, "Of the first pretraining run: heads of two runs share a number, nothing more. Darker is more change."),
+      beyondNulls(measures), legend(spreadOut(rows), entries, COMPARED), spreadChoice(rows.filter(row => row.meaning === "ours"), redraw),
+      h("div", { class: "grid", style: "margin-top:.8rem" }, measures.map(([, one]) => measurePanel(one, depth, name)))) : null,
+    heads.length ? h("section", {}, h("h2", {}, "Heads"), h("p", { class: "soft small" }, several ? `Of the first ${alone ? "replicate" : "pretraining run"}: heads of two ${alone ? "replicates" : "runs"} share a number, nothing more. ` : "", "Darker is more change."),
       h("div", { class: "maps panel" }, heads.map(([, one]) => {
         const cells = one.heads.flatMap((line, layer) => line.map((value, head) => ({ layer: layer + 1, column: head + 1, value, low: null, high: null, n: 0 }))).filter(cell => cell.value !== null);
         const values = cells.map(cell => cell.value);
@@ -767,43 +788,60 @@ function profile(measures, depth, name) {
   return h("div", { class: "panel" }, canvas, numbersTable(["Measure", "Layer", "Value"], () => cells.map(one => [one.measure, one.layer, one.Value])));
 }
 
-function rowsOf(of, line, role, inputs, unit) {
-  return of.layers.flatMap(([x, value, low, high, each]) => [
-    { line, role, x, value, low: role === BESIDE ? null : low, high: role === BESIDE ? null : high, run: "", n: each.length, each: each.length > 1 ? each : [], what: line, Model: line, What: inputs, layer: x, Value: number(value), Interval: low === null ? "none" : `${number(low)} to ${number(high)}`,
-      Replicates: `${each.length}: ${each.map(number).join(", ")}` },
-  ]);
+const COMPARED = "light-dark(#0072B2, #56B4E9)", FLOORS = ["light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"];
+const NULL_COLOURS = { noise: "var(--soft)", shuffled: "light-dark(#CC79A7, #d792b8)" };
+const seedsOf = side => `two seeds of ${label(side)}`, namesOf = pair => pair.split("_vs_").map(label).join(" and ");
+
+// Rows of a line, of which only what is compared (`ours`) has a band and dots of its replicates.
+function rowsOf(of, line, meaning, inputs) {
+  const ours = meaning === "ours";
+  return of.layers.map(([x, value, low, high, each]) => ({ line, meaning, role: ours ? OURS : BESIDE, x, value, low: ours ? low : null, high: ours ? high : null, run: "", n: each.length, each: ours && each.length > 1 ? each : [], what: line,
+    Model: line, What: inputs, layer: x, Value: number(value), Interval: low === null ? "none" : `${number(low)} to ${number(high)}`, Replicates: each.length > 1 ? `${each.length}: ${each.map(number).join(", ")}` : "" }));
 }
+
+// Rows of a null, whose band reaches from the smallest to the largest.
+const rowsOfNull = (layers, key, inputs) => rowsOf({ layers }, NULLS[key], key, inputs).map((row, k) => ({ ...row, low: layers[k][2], high: layers[k][3], Interval: `${alone ? "draws" : "replicates"} from ${row.Interval}` }));
 
 const floorsOf = one => Object.entries(one.floors ?? {}).filter(([, of]) => of);
 
-function measurePanel(one, depth) {
-  const floors = floorsOf(one);
-  const rows = [...rowsOf(one, "compared", OURS, one.inputs, one.unit), ...(one.null ? rowsOf(one.null, "null", BESIDE, one.inputs) : []),
-    ...floors.flatMap(([name, of]) => rowsOf(of, `two seeds of ${label(name)}`, PUBLISHED, of.inputs)),
-    ...Object.entries(one.nulls ?? {}).flatMap(([key, layers]) => layers.map(([x, value, low, high]) => ({ line: NULLS[key][0], null: key, role: BESIDE, x, layer: x, value, low, high, run: "", n: 0, each: [], what: key, Model: NULLS[key][0], What: one.inputs, Value: number(value),
-      Interval: `replicates from ${number(low)} to ${number(high)}`, Replicates: "" })))];
-  const names = ["compared", "null", ...Object.values(NULLS).map(([words]) => words), ...floors.map(([name]) => `two seeds of ${label(name)}`)];
+const rowsOfMeasure = one => [...rowsOf(one, "compared", "ours", one.inputs), ...(one.null ? rowsOf(one.null, "null", "beside", one.inputs) : []),
+  ...Object.entries(one.nulls ?? {}).flatMap(([key, layers]) => rowsOfNull(layers, key, one.inputs)), ...floorsOf(one).flatMap(([side, of]) => rowsOf(of, seedsOf(side), "floor", of.inputs))];
+
+// Layers in words: 1, 2, 3, 5 are "layers 1 to 3 and 5".
+function layersInWords(layers) {
+  const runs = [];
+  for (const layer of layers) runs.at(-1)?.[1] === layer - 1 ? runs.at(-1)[1] = layer : runs.push([layer, layer]);
+  const words = runs.map(([first, last]) => first === last ? `${first}` : `${first} to ${last}`);
+  return `${layers.length === 1 ? "layer" : "layers"} ${[words.slice(0, -1).join(", "), words.at(-1)].filter(Boolean).join(" and ")}`;
+}
+
+// A sentence for each null: the layers that changed more, by each measure that has it.
+function beyondNulls(measures) {
+  return Object.entries(NULLS).map(([key, words]) => {
+    const tested = measures.map(([, one]) => one).filter(one => one.more?.[key]), [some, none] = [tested.filter(one => one.more[key].length), tested.filter(one => !one.more[key].length)];
+    if (!tested.length) return null;
+    const parts = some.map(one => `${one.title}, in ${layersInWords(one.more[key])}`);
+    if (none.length) parts.push("in no layer is it shown" + (some.length ? ` by ${none.map(one => one.title).join(" and ")}` : ""));
+    return h("p", { class: "wide" }, alone ? "More than every draw of " : "More than ", term(key, words), `: ${parts.join("; ")}.`);
+  });
+}
+
+function measurePanel(one, depth, pair) {
+  const rows = rowsOfMeasure(one), names = ["compared", "null", ...Object.values(NULLS), ...pair.split("_vs_").map(seedsOf)];
   const canvas = h("div", { class: "chart" }), all = new Set(rows.flatMap(row => [row.value, row.low ?? row.value, row.high ?? row.value, ...row.each]));
   if (all.size === 1) canvas.append(h("p", {}, `${number([...all][0])} in every layer.`));
   else later(canvas, () => {
-    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: ["light-dark(#0072B2, #56B4E9)", "var(--soft)", "var(--soft)", "light-dark(#CC79A7, #d792b8)", "light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"], height: 170 });
+    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: [COMPARED, "var(--soft)", ...Object.values(NULL_COLOURS), ...FLOORS], height: 170 });
     spec.encoding.x.scale.domain = [-0.3, depth + 0.3]; // one axis for all measures
-    for (const [key, [, , strokeDash]] of Object.entries(NULLS)) {
-      const transform = [{ filter: `datum.null === '${key}'` }], quiet = { aria: false, clip: true };
-      spec.layer.unshift({ transform, mark: { type: "area", opacity: 0.25, ...quiet }, encoding: { y: { ...spec.encoding.y, field: "low" }, y2: { field: "high" } } },
-        { transform, mark: { type: "line", strokeWidth: 1.5, strokeDash, ...quiet } });
-    }
-    spec.layer = spec.layer.filter(layer => layer.mark.shape !== "diamond");
     draw(canvas, spec, `${one.title} by layer${one.null ? ", beside its null" : ""}`);
   });
-  return h("div", { class: "panel" }, h("h3", {}, one.title), h("p", { class: "soft small", style: "margin:0" }, one.inputs ? `on ${one.inputs}` : "", floors.length ? `; dashed: ${floors.map(([name]) => label(name)).join(", ")}` : ""), canvas,
-    valuesTable(rows, "What"));
+  return h("div", { class: "panel" }, h("h3", {}, one.title), one.inputs ? h("p", { class: "soft small", style: "margin:0" }, `on ${one.inputs}`) : null, canvas, valuesTable(rows, "What"));
 }
 
 const valuesTable = (rows, head) => numbersTable([head, "Layer", "Value", "Interval"], () => rows.map(row => [row.line, row.x, row.Value, row.Interval]));
 
 function treePanel(kind, of) {
-  const names = Object.keys(of).map(label), rows = Object.entries(of).flatMap(([name, layers]) => rowsOf({ layers }, label(name), OURS, "dev", "replicate"));
+  const names = Object.keys(of).map(label), rows = Object.entries(of).flatMap(([name, layers]) => rowsOf({ layers }, label(name), "ours", "dev"));
   const canvas = h("div", { class: "chart" });
   later(canvas, () => draw(canvas, lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: coloursOf(Object.keys(of)), height: 170 }), `Structural probes of ${kind} by layer: ${names.join(" and ")}`));
   return h("div", { class: "panel" }, h("h3", {}, `Structural probes: ${kind}`), h("p", { class: "soft small", style: "margin:0" }, `Spearman correlation; ${names.join(" and ")}`), canvas, valuesTable(rows, "Model"));
