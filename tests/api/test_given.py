@@ -12,6 +12,7 @@ from torch import nn
 from transformers import AutoModel, AutoModelForSequenceClassification, BertModel
 
 import bertshift
+from bertshift.api.models import given_names, name_of
 from bertshift.models.loading import save_model
 
 LORA = peft.LoraConfig(r=2, init_lora_weights=False, target_modules=["query", "value"])
@@ -203,3 +204,19 @@ def test_weights_that_are_not_there_as_such_are_named(change, said, folders, tmp
     model = change(AutoModel.from_pretrained(folders / "bert"), tmp_path)
     with pytest.raises(bertshift.UserError, match=said):
         compared(model, folders / "bert-base")
+
+
+@pytest.mark.parametrize(
+    ("models", "reference", "names"),
+    [(["runs/m1"], "runs/m0", ("m1", "m0")), (["/x/a/model"], "/x/b/model", ("a/model", "b/model")),
+     (["a/m1", "a/m2", "a/m3"], "b/m0/", ("a/m1 and 2 more", "b/m0")),
+     (["somebody/bert@main"], "./out", ("somebody/bert@main", "./out")),
+     (["m"], "m", ("m (model)", "m (reference)"))],
+)  # fmt: skip
+def test_both_sides_have_the_names_that_were_given(models, reference, names):
+    assert given_names(models, [reference]) == names
+
+
+def test_a_loaded_model_remembers_its_folder_with_or_without_a_slash(folders):
+    loaded = AutoModel.from_pretrained(f"{folders}/bert/")
+    assert name_of(loaded) == str(folders / "bert")

@@ -322,8 +322,8 @@ def beside(made_page, address):
         shutil.copyfile(image, copied)
     tables = dict.fromkeys(names, made_page.table(name))
     figure = compared.figure(name, tables, ["Both."] * 2, [image] * 2, ["mnli"])
-    about = {"scales": ["small"], "checkpoints": ["a BERT"], "figures": 1}
-    archives = [{"name": folder, **about} for folder in names]
+    about = {"scales": ["small"], "figures": 1}
+    archives = [{"name": folder, **about, "checkpoints": [f"BERT {folder}"]} for folder in names]
     told = made_page.claims.query("paper == 'hao2020' and figure == 'figure2'")
     claims = [
         {"paper": row["paper"], "agree": "opposite", "sides": [row, row | {"verdict": "fails"}]}
@@ -341,21 +341,60 @@ def test_axe_finds_no_serious_problem_of_two_archives(opened, beside):
         assert_accessible(page)
 
 
+def test_the_page_of_two_archives_names_checkpoints_and_shows_whole_thumbnails(opened, beside):
+    page = opened()
+    page.goto(beside + "#/")
+    page.locator(".card img").first.wait_for()
+    fits = page.locator(".card img").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).objectFit)"
+    )
+    assert fits and set(fits) == {"contain"}
+    assert page.locator(".panel h3").all_inner_texts() == ["BERT one", "BERT other"]
+    page.goto(beside + "#/figure/hao2020/figure2")
+    page.locator(".grid .panel").first.wait_for()
+    page.locator(".grid .panel summary").first.click()
+    page.locator(".grid .panel tbody tr").first.wait_for()
+    cells = page.locator(".grid .panel").first.locator("tbody td:first-child").all_inner_texts()
+    assert {"BERT one", "BERT other"} <= {*cells}
+    assert set(legend_of(page)) == {"mean of replicates", "null or baseline", "interval"}
+
+
+def read_two_models(page, folder, seeds, **options):
+    """The title and the words of the page of models with these `seeds`, the last one the
+    reference, saved in folders of one name."""
+    tokenizer = tokenizer_of("bert")
+    paths = [folder / str(seed) / "model" for seed in seeds]
+    for seed, path in zip(seeds, paths, strict=True):
+        model_of("bert", seed, vocab_size=len(tokenizer)).save_pretrained(path)
+        tokenizer.save_pretrained(path)
+    *models, reference = paths
+    change = bertshift.compare(models, reference, TEXTS, **options)
+    change.write(folder)
+    page.goto((folder / "index.html").as_uri())
+    page.locator("h2", has_text="Heads").wait_for()
+    said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
+    return change, page.locator("main h1").inner_text(), said
+
+
 def test_a_page_of_two_models_alone(opened, made_page):
     """What `bertshift compare --out` writes: it begins with them, and leads to no figures."""
-    tokenizer = tokenizer_of("bert")
-    models = [model_of("bert", seed, vocab_size=len(tokenizer)) for seed in (0, 1)]
-    change = bertshift.compare(*models, TEXTS, tokenizer=tokenizer, null="noise", draws=2)
-    change.write(made_page.folder / "two")
-    page = opened()
-    page.goto((made_page.folder / "two/index.html").as_uri())
-    page.wait_for_selector("main h2")
-    assert page.locator("main h1").inner_text() == "Two models"
+    page, folder = opened(), made_page.folder / "two"
+    change, title, said = read_two_models(page, folder, [1, 0], null="noise", draws=2)
+    assert title == "1/model and 0/model"
     panels = page.locator("main h3").all_inner_texts()
     assert len(panels) == 5 and "Hidden states, CKA, debiased" in panels
-    said = page.locator("main").inner_text() + page.locator("#foot").inner_text()
-    assert "noise of the same size" in said
+    assert {"noise of the same size", "interval", title} <= {*legend_of(page)}
+    beyond = {measure: change.beyond_noise(measure) for measure in change.profile.index}
+    assert ("in layer" in said) == any(beyond.values())
+    assert "More than every draw of noise of the same size: " in said
     page.locator("main .grid summary").first.click()
     page.locator("main td", has_text="noise").first.wait_for()
     assert page.locator("main td", has_text="noise").count() == 5
     assert "6 texts" in said and "snakemake" not in said and "Scale" not in said
+    assert not re.search("replicate|pretraining run", said)
+
+
+def test_a_page_of_several_replicates_alone_says_so(opened, made_page):
+    _, title, said = read_two_models(opened(), made_page.folder / "more", [1, 2, 0])
+    assert title == "1/model and 1 more and 0/model"
+    assert "replicates" in said and "pretraining run" not in said

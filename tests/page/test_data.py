@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from made_archives import data_of_page
 
-from bertshift.page import charts, data, pairs
+from bertshift.page import charts, compared, data, pairs
 from bertshift.page.render import render
 
 VALUE, LOW, HIGH, REPLICATES, RUN = 4, 5, 6, 7, 8
@@ -165,6 +165,23 @@ def test_runs_that_failed_are_left_out_of_measures_and_maps(made_page):
     one = pairs.pairs({path: bad})["mnli_vs_base"]["measures"]["cosine"]
     assert max(row[1] for row in one["layers"]) < 1 and max(map(max, one["heads"])) < 1
     assert np.shape(one["heads"]) == (6, 12)
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "labels"),
+    [
+        (["MiniLM", "mpnet, family mpnet"], ["MiniLM", "mpnet"]),
+        (["MiniLM", "MiniLM"], ["tables-1", "tables-2"]),
+    ],
+)
+def test_archives_are_called_by_their_checkpoints_where_these_differ(checkpoints, labels):
+    archives = [
+        {"name": f"tables-{number}", "scales": ["small"], "checkpoints": [first, "RoBERTa"]}
+        for number, first in enumerate(checkpoints, 1)
+    ]
+    page = compared.page(archives, [], [], {}, has_files=True)
+    assert [archive["label"] for archive in page["compared"]["archives"]] == labels
+    assert page["title"] == " and ".join(labels)
 
 
 def test_costs_are_those_of_the_records(tmp_path):

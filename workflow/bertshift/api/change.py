@@ -30,9 +30,9 @@ class Change:
 
     rows: of every replicate, in the columns of the workflow's tables, where CKA's values are
     distances; table: means over replicates; left_out: {measure: why it could not be taken}; about:
-    the number of texts, and the checkpoints; draws: the number of models made by noise for each
-    replicate, whose rows have `noise_name(model)` as `model`; own: {the user's own measure: its
-    title and kind}.
+    the number of texts, the checkpoints, and the names of both sides as given; draws: the number
+    of models made by noise for each replicate, whose rows have `noise_name(model)` as `model`;
+    own: {the user's own measure: its title and kind}.
     """
 
     rows: pd.DataFrame = field(repr=False)

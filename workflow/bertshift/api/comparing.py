@@ -20,6 +20,7 @@ from bertshift.api.measures import MEASURES, Measure, by_name
 from bertshift.api.models import (
     called,
     checkpoint_of,
+    given_names,
     listed,
     name_of,
     own_reference,
@@ -127,7 +128,8 @@ def compare(
             checkpoints = [
                 checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
             ]
-    about = {"texts": len(rows), "checkpoints": checkpoints}
+    given = given_names(models, references)
+    about = {"texts": len(rows), "checkpoints": checkpoints, "given": given}
     table = pd.concat(tables, ignore_index=True)
     return Change(table, model_name, reference_name, about, left_out, draws, own)
 

@@ -1,6 +1,7 @@
 """Converts a user's models (folders, names on the hub, or loaded ones) to model folders that the
 rules' code reads."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def name_of(model: Any) -> str:
     its class."""
     if isinstance(model, (str, Path)):
         return str(model).rstrip("/") or "/"
-    return getattr(model, "name_or_path", "") or type(model).__name__
+    return getattr(model, "name_or_path", "").rstrip("/") or type(model).__name__
 
 
 def checkpoint_of(model: Any, folder: Path) -> str:
@@ -232,6 +233,18 @@ def _download_tokenizer(name: str, revision: str | None) -> Path:
         ) from error
 
 
+def given_names(models: Sequence, references: Sequence) -> tuple[str, str]:
+    """Name both sides as they were given, without the folders that both lie in: `a/model` and
+    `b/model`; or as `short_names` does where nothing else tells them apart."""
+    names = [name_of(models[0]), name_of(references[0])]
+    parts = [name.split("/") for name in names]
+    shared = len(os.path.commonprefix(parts))
+    ends = ["/".join(part[shared:]) for part in parts]
+    if not all(ends):
+        return short_names(models, references)
+    return _count_more(ends[0], models), _count_more(ends[1], references)
+
+
 def short_names(models: Sequence, references: Sequence) -> tuple[str, str]:
     """Name both sides of a comparison, of one or several models, by the last part of a name, and
     differently from each other."""
@@ -243,5 +256,8 @@ def short_names(models: Sequence, references: Sequence) -> tuple[str, str]:
 
 def _shorten_name(models: Sequence) -> str:
     _, _, first = name_of(models[0]).rpartition("/")
-    first = first or "model"
+    return _count_more(first or "model", models)
+
+
+def _count_more(first: str, models: Sequence) -> str:
     return first if len(models) == 1 else f"{first} and {len(models) - 1} more"

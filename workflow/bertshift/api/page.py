@@ -32,6 +32,7 @@ def page(change: Change) -> str:
     if change.draws:
         for measure, line in pair["measures"].items():
             line["nulls"] = {"noise": _list_noise_layers(change.by_layer(measure))}
+            line["more"] = {"noise": change.beyond_noise(measure)}
     checkpoints = list(change.about["checkpoints"])
     pair["made"] = {
         "scale": [],
@@ -41,9 +42,10 @@ def page(change: Change) -> str:
         "tables": [],
     }
     contents = data.page([], pd.DataFrame(), {}, {name: pair}, {})
-    contents["title"] = f"{change.model} and {change.reference}"
+    given = change.about["given"]
+    contents["title"] = " and ".join(given)
     contents["checkpoints"] = checkpoints
-    contents["labels"] = {model: change.model, reference: change.reference}
+    contents["labels"] = dict(zip((model, reference), given, strict=True))
     return render(contents)
 
 

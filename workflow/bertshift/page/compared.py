@@ -143,9 +143,9 @@ def page(
 
 
 def _label_archives(archives: Sequence[Mapping]) -> list[dict]:
-    """Label the archives by their first checkpoints, or by their names where these are the
-    same."""
-    checkpoints = [archive["checkpoints"][0] for archive in archives]
+    """Label the archives by their first checkpoints, without the family, or by their names where
+    these are the same."""
+    checkpoints = [archive["checkpoints"][0].partition(", ")[0] for archive in archives]
     names = [archive["name"] for archive in archives]
     labels = checkpoints if len(set(checkpoints)) == len(archives) else names
     return [{**archive, "label": label} for archive, label in zip(archives, labels, strict=True)]
