@@ -51,7 +51,7 @@ const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 // ---- What words mean, where they stand
 
 const TERMS = {
-  brackets: ["Brackets", "Behind a mean, brackets hold the ends of its interval. Which one it is stands under “What made it”: " +
+  brackets: alone ? ["Interval", "The 95 % interval of a value, over texts and, where there are several, replicates."] : ["Brackets", "Behind a mean, brackets hold the ends of its interval. Which one it is stands under “What made it”: " +
     "as a rule 95 %, over replicates and over blocks of inputs. A claim holds, or fails, where the whole interval says so. Two replicates give wide intervals."],
   replicate: ["Replicate", "An independent pretraining run. Where there is one pretraining run alone, a replicate is a seed of " +
     "fine-tuning. Several seeds on one pretraining run are averaged first."],
