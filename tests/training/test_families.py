@@ -28,7 +28,7 @@ def row_for_any_task(i):
     return {
         "id": str(i), "text_a": text, "text_b": " ".join(words[::-1]), "label": i / 4,
         "words": words,
-        "upos": ["XY"[len(word) % 2] for word in words], "xpos": words,
+        "upos": [["NOUN", "VERB"][len(word) % 2] for word in words], "xpos": words,
         "heads": [*range(len(words))],
         "deprels": ["root", *["obj"] * (len(words) - 1)], "question": text, "context": text,
         "impossible": False, "answers": [answer],

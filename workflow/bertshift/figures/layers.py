@@ -279,8 +279,10 @@ def _in_grey(handle: Artist) -> Artist:
     """Make the handle of a null grey, as its lines have the colours of all variants."""
     if handle.get_label() not in labelling.NULL_WORDS.values():
         return handle
-    look = {"linestyle": handle.get_linestyle(), "linewidth": handle.get_linewidth()}
-    return Line2D([], [], color=GREY, label=handle.get_label(), **look)
+    in_grey = Line2D([], [], label=handle.get_label())
+    in_grey.update_from(handle)
+    in_grey.set_color(GREY)
+    return in_grey
 
 
 def _draw_variants(
