@@ -210,7 +210,8 @@ def test_each_meaning_has_one_look_and_the_legend_has_what_is_drawn(opened, shuf
     assert len({*legend.values()}) == len(legend)
     [published] = {dashes for _, dashes in strokes_of(panel)} - drawn_dashes
     assert published  # the other looks are those of two models
-    page.get_by_role("checkbox", name="MNLI, shuffled").uncheck()
+    for box in page.get_by_role("checkbox", name="shuffled").all():
+        box.uncheck()
     assert "shuffled labels" not in legend_of(page)
     page.goto(shuffled + "#/models?a=sst2@roberta&b=roberta")
     page.locator("h2", has_text="Every measure").wait_for()

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from made_archives import data_of_page
 
+from bertshift.naming import is_of_null
 from bertshift.page import charts, compared, data, pairs
 from bertshift.page.render import render
 
@@ -139,7 +140,7 @@ def test_layers_that_changed_more_than_a_null_are_found_by_pairs_of_runs(metric,
 
 
 def test_a_measure_without_nulls_is_more_than_none(made_page):
-    tables = {path: one for path, one in made_page.tables.items() if "noise" not in path}
+    tables = {path: one for path, one in made_page.tables.items() if not is_of_null(path)}
     assert tables and not any(
         measure["more"]
         for pair in pairs.pairs(tables).values()

@@ -20,7 +20,7 @@ def test_a_class_is_drawn_where_a_map_is_more_likely_of_it_than_not(draw, p, fou
     assert sum(len(axes.images) for axes in figure.axes) == (5 if found else 0)
     texts = [text.get_text() for text in figure.findobj(Text)]
     assert texts.count("none found") == (0 if found else 5)
-    assert ("None found" in caption) == (not found)
+    assert ("Where none is found" in caption) == (not found)
 
 
 def test_the_caption_counts_the_seeds_of_all_frames(draw):
