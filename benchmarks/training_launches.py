@@ -256,9 +256,11 @@ def count_trainings(scale: str) -> Counter:
     for job in jobs.values():
         runs = []
         if job.rule == "finetune":
-            runs = [finetuning.finetune(config, **job.wildcards).settings]
+            run = finetuning.trained_run(config, **job.wildcards)
+            runs = [finetuning.settings_of_run(run, config)]
         if job.rule == "sweep":
-            runs = sweeps.row(config, **job.wildcards).settings["runs"].values()
+            row = sweeps.row(config, **job.wildcards)
+            runs = sweeps.settings_of_runs(config, row).values()
         for run in runs:
             settings = run["training"]
             rows, _ = estimate.split(run["task"], "train")

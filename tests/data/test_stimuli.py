@@ -50,11 +50,11 @@ def test_stimuli_of_a_metric(metric, model, reference, names):
 
 
 def test_sources_are_the_configured_split_and_the_task_whose_lengths_are_copied():
-    assert sources_of("mnli_train", CONFIG) == [("mnli", "train")]
-    assert sources_of("wiki_like_mnli", CONFIG) == [("wikipedia", "text"), ("mnli", "dev")]
-    assert sources_of("mnli+rte", CONFIG) == [("mnli", "dev"), ("rte", "dev")]
+    assert sources_of(CONFIG, "mnli_train") == [("mnli", "train")]
+    assert sources_of(CONFIG, "wiki_like_mnli") == [("wikipedia", "text"), ("mnli", "dev")]
+    assert sources_of(CONFIG, "mnli+rte") == [("mnli", "dev"), ("rte", "dev")]
     with pytest.raises(UserError, match="write one of wiki, .*, mnli"):
-        sources_of("mnli+rtx", CONFIG)
+        sources_of(CONFIG, "mnli+rtx")
 
 
 TEXT = [

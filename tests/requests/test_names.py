@@ -1,5 +1,4 @@
-"""Names that cannot be served, and what each request answers with; rules say no more than which
-request they ask."""
+"""Names that cannot be served, and the runs, inputs and settings that rules ask for."""
 
 import errno
 import json
@@ -12,7 +11,6 @@ from safetensors.numpy import save_file
 
 from bertshift.config import load_config, merge
 from bertshift.errors import UserError
-from bertshift.measures import OF_DUMPS
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
 from bertshift.probes.settings import ProbeSettings
@@ -20,7 +18,6 @@ from bertshift.replicates import runs_of
 from bertshift.requests import (
     ablation,
     activations,
-    comparing,
     data,
     figures,
     finetuning,
@@ -30,9 +27,9 @@ from bertshift.requests import (
     pretraining,
     probing,
     relations,
+    runs,
     sweeps,
 )
-from bertshift.requests.runs import provenance
 from bertshift.running import own_files
 
 
@@ -68,30 +65,28 @@ def run(name, init, seed):
 @pytest.mark.parametrize(
     ("request_", "asked", "sentence"),
     [
-        (finetuning.scores, {"model": "base"}, "is not fine-tuned"),
+        (runs.scored, {"model": "base"}, "is not fine-tuned"),
         (finetuning.frozen, {"model": "base"}, "'base' is not fine-tuned to classify"),
         (finetuning.frozen, {"model": "rte.keep2"}, "without variants; write 'rte'"),
-        (finetuning.finetune, run("rte.random", 2, 1), "no replicate init2_seed1"),
-        (finetuning.gains, {"model": "rte", "reference": "mrpc"}, "only two models of one task"),
-        (finetuning.gains, {"model": "upos", "reference": "upos"}, "one task that classifies, rates or answers"),
-        (finetuning.steps, {"model": "rte.lora8"}, "only the adapters .* ask for results/spectra/rte.lora8_vs_base.tsv"),
-        (finetuning.finetune, run("rte.lora129", 1, 1), r"'\.lora129' is out of range for 'base', .* from 1 to 128"),
+        (finetuning.trained_run, run("rte.random", 2, 1), "no replicate init2_seed1"),
+        (finetuning.gaining, {"model": "rte", "reference": "mrpc"}, "only two models of one task"),
+        (finetuning.gaining, {"model": "upos", "reference": "upos"}, "one task that classifies, rates or answers"),
+        (finetuning.stepping, {"model": "rte.lora8"}, "only the adapters .* ask for results/spectra/rte.lora8_vs_base.tsv"),
+        (finetuning.trained_run, run("rte.lora129", 1, 1), r"'\.lora129' is out of range for 'base', .* from 1 to 128"),
         (sweeps.row, run("cola.at10@cased", 1, 1) | {"sweep": "freeze"}, "is a snapshot, .* write 'cola@cased'"),
-        (activations.examples, {"model": "base"}, "examples/base.json: 'base' is not fine-tuned, .* name a task's model"),
-        (activations.examples, {"model": "rte.reinit3"}, "weights drawn anew"),
-        (activations.examples, {"model": "rte.keep0"}, "'rte.keep0' has no layer"),
+        (activations.after_and_before, {"model": "base"}, "examples/base.json: 'base' is not fine-tuned, .* name a task's model"),
+        (activations.after_and_before, {"model": "rte.reinit3"}, "weights drawn anew"),
+        (activations.after_and_before, {"model": "rte.keep0"}, "'rte.keep0' has no layer"),
         (ablation.restored, {"model": "rte.keep0"}, "restored/rte.keep0.tsv: 'rte.keep0' has no layer"),
-        (patterns.patterns, {"model": "rte.keep0"}, "'rte.keep0' has no layer"),
-        (relations.relation_heads, {"model": "rte.keep0"}, "'rte.keep0' has no layer"),
-        (forgetting.forgetting, {"model": "base"}, "nothing that it can have forgotten; name a task's model"),
-        (forgetting.forgetting, {"model": "rte.random"}, "'rte.random' was not fine-tuned from a checkpoint"),
-        (finetuning.scores, {"model": "rte.noise"}, "no head, no score and no training; write 'rte'"),
-        (finetuning.losses, {"model": "rte.noise"}, "write 'rte'"),
-        (finetuning.steps, {"model": "rte.noise"}, "write 'rte'"),
-        (ablation.ablation, {"model": "rte.noise"}, "write 'rte'"),
-        (sweeps.sweep_table, {"model": "cola.noise@cased", "sweep": "freeze"}, "write 'cola@cased'"),
-        (finetuning.gains, {"model": "rte", "reference": "rte.noise"}, "write 'rte'"),
-        (finetuning.finetune, run("rte.at10.noise", 1, 1), "write 'rte.at10'"),
+        (patterns.sorted_runs, {"model": "rte.keep0"}, "'rte.keep0' has no layer"),
+        (relations.finding, {"model": "rte.keep0"}, "'rte.keep0' has no layer"),
+        (forgetting.with_checkpoints, {"model": "base"}, "nothing that it can have forgotten; name a task's model"),
+        (forgetting.with_checkpoints, {"model": "rte.random"}, "'rte.random' was not fine-tuned from a checkpoint"),
+        (runs.scored, {"model": "rte.noise"}, "no head, no score and no training; write 'rte'"),
+        (finetuning.stepping, {"model": "rte.noise"}, "write 'rte'"),
+        (sweeps.rows, {"model": "cola.noise@cased"}, "write 'cola@cased'"),
+        (finetuning.gaining, {"model": "rte", "reference": "rte.noise"}, "write 'rte'"),
+        (finetuning.trained_run, run("rte.at10.noise", 1, 1), "write 'rte.at10'"),
         (sweeps.row, run("cola.noise@cased", 1, 1) | {"sweep": "freeze"}, "write 'cola@cased'"),
     ],
 )  # fmt: skip
@@ -103,21 +98,21 @@ def test_a_name_that_cannot_be_served_gets_a_sentence(config, request_, asked, s
 @pytest.mark.parametrize(
     ("request_", "asked", "changes", "sentence"),
     [
-        (probing.edges, {"task": "pos"}, {"edge_tasks": {"pos": "gum_pos", "coref": "gum_coref"}},
+        (probing.edge_files, {"task": "pos"}, {"edge_tasks": {"pos": "gum_pos", "coref": "gum_coref"}},
          "edge_tasks.pos, coref: the generated world has no gum_pos, gum_coref; write world_pos, world_coref, or set"),
-        (probing.edges, {"task": "pos"}, {"scale": "small", "edge_tasks": {"pos": "world_pos"}},
+        (probing.edge_files, {"task": "pos"}, {"scale": "small", "edge_tasks": {"pos": "world_pos"}},
          "edge_tasks.pos: only the generated world has world_pos"),
         (sweeps.row, run("mnli", 1, 2) | {"sweep": "freeze"}, {"tasks": {"mnli": {"seeds": 2}}, "sweeps": {"seeds": 1}},
          "'mnli.freeze' has no replicate init1_seed2; raise sweeps.seeds"),
-        (activations.examples, {"model": "rte"}, {"samples": {"examples": 0}}, "samples.examples is 0; write how many"),
-        (relations.relations, {}, {"relations": {"source": "/nowhere"}}, "relations.source: /nowhere does not exist"),
-        (pretraining.vocabulary, {"vocabulary": "demo-cased"}, {"vocabularies": {"demo-cased": {"special": "gpt2"}}},
+        (activations.after_and_before, {"model": "rte"}, {"samples": {"examples": 0}}, "samples.examples is 0; write how many"),
+        (relations.file, {}, {"relations": {"source": "/nowhere"}}, "relations.source: /nowhere does not exist"),
+        (pretraining.corpus_of_vocabulary, {"vocabulary": "demo-cased"}, {"vocabularies": {"demo-cased": {"special": "gpt2"}}},
          "vocabularies.demo-cased.special: .*; write kind: byte_bpe"),
-        (pretraining.pretrain, {"base": "base", "init": "1"}, {"bases": {"base": {"pretrain": {"vocabulary": "demo-gpt2"}}}},
+        (pretraining.vocabulary, {"base": "base"}, {"bases": {"base": {"pretrain": {"vocabulary": "demo-gpt2"}}}},
          "bases.base.pretrain.vocabulary: 'demo-gpt2' does not fit family bert; name a vocabulary of kind wordpiece"),
-        (pretraining.pretrain, {"base": "roberta", "init": "1"}, {"bases": {"roberta": {"pretrain": {"vocabulary": "demo-gpt2"}}}},
+        (pretraining.vocabulary, {"base": "roberta"}, {"bases": {"roberta": {"pretrain": {"vocabulary": "demo-gpt2"}}}},
          "does not fit family roberta; .* special: roberta"),
-        (pretraining.pretrain, {"base": "base", "init": "1"}, {"bases": {"base": {"pretrain": {"family": "mpnet"}}}},
+        (pretraining.vocabulary, {"base": "base"}, {"bases": {"base": {"pretrain": {"family": "mpnet"}}}},
          "does not fit family mpnet; name a vocabulary of kind byte_bpe"),
     ],
 )  # fmt: skip
@@ -166,9 +161,9 @@ def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence, tmp_
     }
     config = configured(data=source, datasets={"mytask": entry})
     with pytest.raises(UserError, match=sentence):
-        data.dataset(config, dataset="mytask")
+        data.mirror_files(config, dataset="mytask")
     if source["source"] == "world":
-        made = data.dataset(config, dataset="rte").inputs["files"]
+        made = data.mirror_files(config, dataset="rte")
         assert "results/world/glue/RTE/dev.tsv" in made and not any(
             "/my/" in file for file in made
         )
@@ -189,7 +184,9 @@ def test_checkpoints_of_one_folder_name_are_told_apart():
     labels = {
         name: [
             one["label"]
-            for one in provenance(parse_model(name, config), config)["checkpoints"].values()
+            for one in runs.checkpoints(
+                config, runs_of(parse_model(name, config), config)
+            ).values()
         ]
         for name in bases
     }
@@ -220,7 +217,9 @@ def test_a_checkpoint_that_cannot_be_read_is_told_before_any_job(tmp_path, said,
         (folder / "config.json").write_text(text)
     (folder / "model.safetensors").touch()
     with pytest.raises(UserError, match=sentence):
-        pretraining.checkpoint(configured(bases={"base": own_base(folder)}), base="base", init="1")
+        pretraining.contents_of_checkpoint(
+            configured(bases={"base": own_base(folder)}), base="base", init="1"
+        )
 
 
 def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
@@ -229,16 +228,16 @@ def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
     config = configured(bases={"base": own_base(tmp_path)})
     asked = {"base": "base", "init": "1"}
     with pytest.raises(UserError, match="model.safetensors is missing"):
-        pretraining.checkpoint(config, **asked)
+        pretraining.contents_of_checkpoint(config, **asked)
     index = tmp_path / "model.safetensors.index.json"
     index.write_text('{"weight_map": {"a": "../part.safetensors"}}')
     with pytest.raises(
         UserError, match="names ../part.safetensors, which is outside of its folder"
     ):
-        pretraining.checkpoint(config, **asked)
+        pretraining.contents_of_checkpoint(config, **asked)
     index.unlink()
     (tmp_path / "model.safetensors").touch()
-    assert "model.safetensors" in str(pretraining.checkpoint(config, **asked).settings)
+    assert "model.safetensors" in str(pretraining.contents_of_checkpoint(config, **asked))
 
     def forbidden(path):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -246,32 +245,16 @@ def test_weights_are_looked_for_before_any_job(tmp_path, monkeypatch):
     monkeypatch.setattr(own_files, "sha256", forbidden)
     (tmp_path / "model.safetensors").write_text("other")
     with pytest.raises(UserError, match="model.safetensors cannot be read .Permission denied."):
-        pretraining.checkpoint(config, **asked)
-
-
-@pytest.mark.parametrize("metric", OF_DUMPS)
-def test_a_comparison_reads_both_dumps_and_what_they_were_made_from(config, metric):
-    asked = comparing.compare(config, metric=metric, model="rte", reference="base")
-    inputs, settings = asked.inputs, asked.settings
-    assert inputs["model"].startswith("results/activations/") and "/rte/" in inputs["model"]
-    assert inputs["reference"] == inputs["model"].replace("/rte/", "/base/", 1)
-    assert inputs["scores"] == ["results/models/rte/init1_seed1/scores.json"]
-    assert inputs["outcomes"] == [
-        f"results/models/rte/init{init}_seed1/scores.json" for init in (1, 2)
-    ]
-    assert settings["pairs"] == [[[f"init{n}_seed1", n, 1], [f"init{n}", n, 0]] for n in (1, 2)]
-    assert settings["dump"]["max_length"] == config["samples"]["max_length"]
-    assert (settings["folders"] is not None) == OF_DUMPS[metric].weights == ("weights" in inputs)
+        pretraining.contents_of_checkpoint(config, **asked)
 
 
 def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_with(
     config, tmp_path
 ):
-    asked = forgetting.forgetting(config, model="mrpc+rte")
-    [first, *_] = asked.settings["runs"]
-    assert first["folder"] == "results/models/mrpc+rte/init1_seed1"
-    assert first["parent"] == "results/pretrained/base/init1" and first["ref_seed"] == 0
-    assert asked.inputs["corpus"] == config["corpora"]["world"]
+    (run, checkpoint), *_ = forgetting.with_checkpoints(config, model="mrpc+rte")
+    assert run.folder == "results/models/mrpc+rte/init1_seed1"
+    assert checkpoint.folder == "results/pretrained/base/init1"
+    assert forgetting.file_of_corpus(config, model="rte") == config["corpora"]["world"]
     bare = tmp_path / "bare"
     bare.mkdir()
     (bare / "config.json").write_text('{"model_type": "bert"}')
@@ -284,7 +267,7 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
     with pytest.raises(
         UserError, match="bare has no head for words, so nothing tells what .*; name a checkpoint"
     ):
-        forgetting.forgetting(own, model="rte")
+        forgetting.with_checkpoints(own, model="rte")
     one, both = (
         {**own, "figures": {"beyond": {"forgetting": {"models": models}}}}
         for models in (["rte"], ["rte", "rte@cased"])
@@ -299,20 +282,12 @@ def test_forgetting_is_told_by_the_head_of_the_checkpoint_that_a_chain_began_wit
     ].endswith("drawn without rte.")
     save_file(weights | {"cls.predictions.bias": np.zeros(2)}, bare / "model.safetensors")
     assert catalogue.drawable(both) == (both, [])
-    assert "corpus" not in forgetting.forgetting(own, model="rte").inputs
+    assert not forgetting.file_of_corpus(own, model="rte")
 
 
-def test_noise_is_made_from_a_run_and_its_parent(config):
-    asked = pretraining.noise(config, **run("mrpc+rte.freeze2.noise@cased", 1, 4))
-    folders = {
-        name: {file.rpartition("/")[0] for file in files} for name, files in asked.inputs.items()
-    }
-    assert folders == {
-        "start": {"results/models/mrpc@cased/init1_seed2"},
-        "changed": {"results/models/mrpc+rte.freeze2@cased/init1_seed2"},
-    }
+def test_each_draw_of_noise_has_a_seed_of_its_own(config):
     seeds = [
-        pretraining.noise(config, **run(name, 1, seed)).settings["seed"]
+        pretraining.seed_of_noise(config, runs.run_named(config, **run(name, 1, seed)))
         for name in ("mrpc+rte.freeze2.noise@cased", "mrpc+rte.noise@cased")
         for seed in range(1, 7)
     ]
@@ -320,46 +295,11 @@ def test_noise_is_made_from_a_run_and_its_parent(config):
 
 
 def test_shuffled_labels_change_nothing_else_of_a_training(config):
-    plain = finetuning.finetune(config, **run("mrpc+rte.freeze2@cased", 1, 2))
-    shuffled = finetuning.finetune(config, **run("mrpc+rte.freeze2.shuffled@cased", 1, 2))
-    assert shuffled.inputs == plain.inputs
-    assert shuffled.settings == plain.settings | {"variants": ["freeze2", "shuffled"]}
-
-
-@pytest.mark.parametrize(
-    ("request_", "asked"),
-    [
-        (comparing.compare, {"model": "rte.noise", "reference": "base", "metric": "rsa"}),
-        (comparing.cosine_padded, {"model": "rte.noise", "reference": "base"}),
-        (comparing.spectra, {"model": "rte.lora8.noise", "reference": "base"}),
-        (forgetting.forgetting, {"model": "rte.noise"}),
-        (probing.edge_probes, {"model": "rte.noise"}),
-        (probing.mdl, {"model": "rte.noise"}),
-        (probing.structural_probes, {"model": "rte.noise"}),
-        (relations.relation_heads, {"model": "rte.noise"}),
-        (patterns.patterns, {"model": "rte.noise"}),
-    ],
-)
-def test_what_reads_states_attention_or_weights_takes_noise(config, request_, asked):
-    inputs = request_(config, **asked).inputs
-    trained = asked["model"].removesuffix(".noise")
-    outcomes = [
-        f"results/models/{trained}/init{init}_seed1/scores.json" for init in (1, 1, 1, 2, 2, 2)
-    ]
-    assert inputs["outcomes"] == outcomes
-    assert f"results/models/{asked['model']}/init2_seed3/source.json" in inputs["sources"]
-
-
-def test_a_snapshot_is_trained_as_its_model(config):
-    asked = finetuning.snapshots(config, "rte.freeze2", "@cased", "1", "1")
-    plain = finetuning.finetune(config, **run("rte.freeze2@cased", 1, 1))
-    assert asked.inputs == plain.inputs and asked.settings == plain.settings | {
-        "shares": [0, 10, 25]
-    }
-    files = finetuning.scores(config, model="rte.freeze2.at10@cased").inputs["scores"]
-    assert files == [
-        f"results/models/rte.freeze2.at10@cased/init1_seed{n}/scores.json" for n in (1, 2)
-    ]
+    plain, shuffled = (
+        finetuning.settings_of_run(finetuning.trained_run(config, **run(name, 1, 2)), config)
+        for name in ("mrpc+rte.freeze2@cased", "mrpc+rte.freeze2.shuffled@cased")
+    )
+    assert shuffled == plain | {"variants": ["freeze2", "shuffled"]}
 
 
 def test_examples_are_of_the_models_of_figures_that_show_heads():
@@ -379,7 +319,7 @@ def test_examples_are_of_the_models_of_figures_that_show_heads():
 
 
 def test_the_page_reads_the_tables_that_it_has_a_line_for(config):
-    folders = {table.split("/")[1] for table in figures.gallery(config).inputs["tables"]}
+    folders = {table.split("/")[1] for table in figures.tables_of_page(config)}
     assert {"rsa", "scores"} <= folders and not folders & {"ablation", "attention_to", "sweeps"}
 
 
@@ -389,30 +329,25 @@ def test_a_row_takes_the_plain_model_from_its_fine_tuning_where_that_is_the_same
         sweeps={"max_dev": 80, "tasks": {"rte": {"max_train": 90}}},
     )
     row = sweeps.row(same, **run("rte", 1, 1), sweep="freeze")
-    assert row.settings["models"] == {"rte": "results/models/rte/init1_seed1"}
-    assert row.inputs["steps"] == ["results/models/rte/init1_seed1/steps.tsv"]
-    assert "rte" not in row.settings["runs"] and "rte.freeze0" in row.settings["runs"]
+    assert sweeps.folders_of_plain(same, row) == {"rte": "results/models/rte/init1_seed1"}
+    trained = sweeps.settings_of_runs(same, row)
+    assert "rte" not in trained and "rte.freeze0" in trained
     other = sweeps.row(config, **run("rte", 1, 1), sweep="freeze")
-    assert (
-        not other.settings["models"]
-        and not other.inputs["steps"]
-        and "rte" in other.settings["runs"]
-    )
+    assert not other.plain and "rte" in sweeps.settings_of_runs(config, other)
 
 
 def test_runs_of_a_task_are_grounded_together():
     listed = ["rte+mrpc@cased", "mrpc.freeze1@cased", "rte@cased", "mrpc"]
     config = configured(grounded=listed, bases={"cased": {"seeds": 1}})
-    said = grounding.grounding(config, "mrpc@cased")
-    assert [run["model"] for run in said.settings["runs"]] == ["mrpc@cased", *listed[:2]]
-    assert len(said.inputs["outcomes"]) == len(said.settings["trained"]) == 3
+    grounded = grounding.runs_of_group(config, "mrpc@cased")
+    assert [str(run.model) for run in grounded] == ["mrpc@cased", *listed[:2]]
     for name, sentence in (
         ("mrpc.freeze1@cased", "write 'mrpc@cased', and list 'mrpc.freeze1@cased' under 'grounded'"),
         ("rte@cased", "needs 3 runs of one pretraining run, and rte@cased has 1; list more models of rte under"),
         ("squad", "'squad' is not fine-tuned to classify or to rate"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=sentence):
-            grounding.grounding(config, name)
+            grounding.runs_of_group(config, name)
 
 
 @pytest.mark.parametrize(
@@ -430,7 +365,7 @@ def test_runs_of_a_task_are_grounded_together():
 )
 def test_a_figure_that_is_not_drawn_is_told_what_to_write(figure, told):
     with pytest.raises(UserError, match=told):
-        figures.figure({"figures": {"hao2020": {"figure1": None}}}, *figure.split("/"))
+        figures.tables_of_figure({"figures": {"hao2020": {"figure1": None}}}, *figure.split("/"))
 
 
 def test_a_mirror_may_hold_framenet_where_its_download_lies(tmp_path):
@@ -438,13 +373,12 @@ def test_a_mirror_may_hold_framenet_where_its_download_lies(tmp_path):
     file = tmp_path / config["relations"]["download"]["url"].partition("://")[2]
     file.parent.mkdir(parents=True)
     file.touch()
-    assert relations.relations(config).inputs == {"source": str(file)}
+    assert relations.file(config) == str(file)
 
 
 def test_a_pretrained_model_has_three_probes_and_one_for_each_seed():
     def probe_settings(model, **more):
-        asked = probing.edge_probes(configured(**more), model=model)
-        return ProbeSettings(**asked.settings["probe"])
+        return ProbeSettings(**probing.probe(configured(**more), model, kind="edge"))
 
     assert probe_settings("base").seeds_of(0) == [1, 2, 3]
     assert probe_settings("base", tasks={"rte": {"seeds": 5}}).seeds_of(0) == [1, 2, 3, 4, 5]

@@ -188,7 +188,9 @@ class Estimate:
         if data == "task":
             settings = [self.settings(job)]
         elif data == "row":
-            settings = sweeps.row(self.config, **job.wildcards).settings["runs"].values()
+            settings = sweeps.settings_of_runs(
+                self.config, sweeps.row(self.config, **job.wildcards)
+            ).values()
         else:
             settings = []
         trainings = []

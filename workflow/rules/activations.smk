@@ -3,10 +3,21 @@ from bertshift.requests import activations
 DUMP = directory("results/activations/{kind}/{model}/{stimuli}")
 
 
+def after(wildcards):
+    return of_job(activations.after_and_before)(wildcards)[0]
+
+
+def before(wildcards):
+    return of_job(activations.after_and_before)(wildcards)[1]
+
+
 # Dump attention maps and hidden states as NPZ. One job does all replicates of a model.
 rule activations:
     input:
-        inputs_of(activations.activations),
+        models=collect("{run.folder}/{file}", run=of_job(replicates), file=MODEL_FILES),
+        stimuli=lambda wildcards: collect(
+            "results/stimuli/{stimulus}.jsonl", stimulus=wildcards.stimuli.split("-")
+        ),
     output:
         DUMP if config["keep_activations"] else temp(DUMP),
     log:
@@ -22,7 +33,13 @@ rule activations:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(activations.activations, "runs max_length attention precision sample"),
+        **settings_of(
+            runs=of_job(folders, replicates),
+            max_length=config["samples"]["max_length"],
+            attention=lambda wildcards: activations.KINDS[wildcards.kind]["attention"],
+            precision=lambda wildcards: activations.KINDS[wildcards.kind]["precision"],
+            sample=of_job(activations.sample),
+        ),
         code=code("activations"),
     script:
         "../scripts/activations.py"
@@ -31,7 +48,8 @@ rule activations:
 # Keep the attention maps of a few short inputs, before and after fine-tuning. This is too little for a GPU.
 rule examples:
     input:
-        inputs_of(activations.examples),
+        models=collect("{run.folder}/{file}", run=of_job(activations.after_and_before), file=MODEL_FILES),
+        stimuli=path("results/stimuli/{task}.jsonl", task=of_job(task_of)),
     output:
         "results/examples/{model}.json",
     log:
@@ -44,7 +62,15 @@ rule examples:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(activations.examples, "model parent run before after number longest"),
+        **settings_of(
+            model="{model}",
+            parent=lambda wildcards: str(before(wildcards).model),
+            run=lambda wildcards: after(wildcards).name,
+            before=lambda wildcards: before(wildcards).folder,
+            after=lambda wildcards: after(wildcards).folder,
+            number=config["samples"]["examples"],
+            longest=min(activations.SHORT, config["samples"]["max_length"]),
+        ),
         code=code("examples"),
     script:
         "../scripts/examples.py"

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from functools import cache, partial, wraps
+from inspect import signature
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -14,7 +15,31 @@ from bertshift.papers import catalogue
 from bertshift.papers.by_name import module_of
 from bertshift.requests import comparing, downloads, figures, pretraining
 from bertshift.requests.code import modules_of_others
-from bertshift.requests.runs import MODEL_FILES
+from bertshift.requests.runs import (
+    MODEL_FILES,
+    WEIGHTS,
+    both_sides,
+    checkpoints,
+    children,
+    compared,
+    each_side,
+    folders,
+    models,
+    numbers,
+    numbers_by_folder,
+    numbers_by_name,
+    numbers_of_pairs,
+    of_task,
+    outcomes,
+    references,
+    replicates,
+    run_named,
+    scored,
+    task_of,
+    trained,
+    trainings,
+    with_parents,
+)
 from bertshift.running import codegraph, gpus, own_files, warm
 from bertshift.running.redaction import redact
 
@@ -121,62 +146,78 @@ def targets():
     return sorted(workflow.dag_settings.targets) or default
 
 
-@cache
-def answer_to(request):
-    """Return a request's answer as a function of wildcards, as rules need it. Each answer is computed once."""
+def of_job(function, *selections):
+    """Return a function of wildcards, as rules need it, from one of the configuration and of the wildcards that it names.
+
+    of_job(outcomes, both_sides, compared): the outcomes of both sides of what is compared. Each value is computed once.
+    """
+    *functions, select = (function, *selections)
+    taken = signature(select).parameters
 
     @refusing
     @cache
-    def answer(**wildcards):
+    def value(**wildcards):
         try:
-            return request(config, **wildcards)
+            selected = select(config, **wildcards)
+            for function in reversed(functions):
+                selected = function(config, selected)
+            return selected
         except UserError as error:
             raise downloads.with_all_missing(error, targets(), config)
 
-    return lambda wildcards: answer(**dict(wildcards.items()))
+    def value_of_job(wildcards):
+        names = dict(wildcards.items())
+        if "stem" in names:  # a snapshot's path has its share inside of the model's name
+            names["model"] = names.pop("stem") + names.pop("checkpoint")
+        return value(**{name: text for name, text in names.items() if name in taken})
+
+    return value_of_job
 
 
-def ignore_times_of_own(files):
-    """Mark the user's own files: they may get another time without another content."""
-    if isinstance(files, list):
-        return [ignore_times_of_own(file) for file in files]
-    return ancient(files) if own_files.is_own(files) else files
+def path(pattern, **names):
+    """Return what `collect` does, for one path. It may have the rule's wildcards too."""
+    return lambda wildcards: pattern.format(
+        **wildcards, **{name: function(wildcards) for name, function in names.items()}
+    )
 
 
-def inputs_of(request):
-    """Return the files that a job reads."""
+def given(function):
+    """Return the files that this names. Some may be the user's own: they must be there, and may get another time without
+    another content."""
 
     @refusing
-    def inputs(wildcards):
-        answer = answer_to(request)(wildcards)
-        own_files.check(answer.inputs, config)
-        return {name: ignore_times_of_own(files) for name, files in answer.inputs.items()}
+    def files(wildcards):
+        named = function(wildcards)
+        own_files.check({"given": named}, config)
+        paths = [named] if isinstance(named, str) else named
+        marked = [ancient(path) if own_files.is_own(path) else path for path in paths]
+        return marked[0] if isinstance(named, str) else marked
 
-    return unpack(inputs)
+    return files
 
 
-def settings_of(request, names):
+def settings_of(own=None, **values):
     """Return what else a rule's output depends on, one param a setting; another value makes the output again.
 
-    Each is JSON with its name, as Snakemake compares params without their names. `own` has the contents of the user's
-    own files among the inputs.
+    Each is JSON with its name, as Snakemake compares params without their names. A value is a function of wildcards, a
+    text that may have wildcards, or anything else as it is.
+    own: a function that names files of which some are the user's own; their contents count.
     """
 
-    def answer(wildcards):
-        answered = answer_to(request)(wildcards)
-        if answered.settings.keys() != set(names.split()):
-            raise TypeError(f"{request}: the rule names {names}, the request {' '.join(answered.settings)}")
-        return answered
+    def value_of(value, wildcards):
+        if callable(value):
+            return value(wildcards)
+        return value.format(**wildcards) if isinstance(value, str) else value
 
-    def setting(name):
-        return lambda wildcards: settings.canonical({name: answer(wildcards).settings[name]})
+    def setting(name, value):
+        return lambda wildcards: settings.canonical({name: value_of(value, wildcards)})
 
     @refusing
     def own_contents(wildcards):
-        files = own_files.among(answer(wildcards).inputs)
+        files = own_files.among({"own": own(wildcards)}) if own else []
         return settings.canonical({"own": own_files.contents(files)})
 
-    return {name: setting(name) for name in names.split()} | {"own": own_contents}
+    return {name: setting(name, value) for name, value in values.items()} | {"own": own_contents}
 
 
 @refusing

@@ -1,17 +1,47 @@
 from functools import partial
 
-from bertshift.measures import OF_DUMPS
-from bertshift.requests import comparing, forgetting, grounding
+from bertshift.measures import METRICS, OF_DUMPS
+from bertshift.requests import comparing, data, finetuning, forgetting, grounding
+from bertshift.requests.activations import recipe
 
 # Compute a metric of two models, for every pair of their replicates. One job does one pair of models.
 for metric, record in OF_DUMPS.items():
-    request = partial(comparing.compare, metric=metric)
+    stimuli = of_job(partial(comparing.stimuli, metric=metric))
+    joined_stimuli = of_job(partial(comparing.joined_stimuli, metric=metric))
 
     rule:
         name:
             metric
         input:
-            inputs_of(request),
+            model=path(f"results/activations/{record.reads}/{{model}}/{{stimuli}}", stimuli=joined_stimuli),
+            reference=path(
+                f"results/activations/{record.reads}/{{reference}}/{{stimuli}}", stimuli=joined_stimuli
+            ),
+            descriptions=collect("results/stimuli/{stimulus}.json", stimulus=stimuli),
+            scores=collect(
+                "results/models/{run.model}/{run.name}/scores.json",
+                run=of_job(trainings, both_sides, compared),
+            ),
+            outcomes=collect(
+                "results/models/{run.model}/{run.name}/scores.json",
+                run=of_job(outcomes, both_sides, compared),
+            ),
+            sources=collect("{run.folder}/source.json", run=of_job(both_sides, compared)),
+            weights=(
+                collect("{run.folder}/{file}", run=of_job(both_sides, compared), file=WEIGHTS)
+                if record.weights
+                else []
+            ),
+            annotations=(
+                collect("results/annotations/{stimulus}.jsonl", stimulus=stimuli)
+                if record.annotations
+                else []
+            ),
+            annotators=(
+                collect("results/annotations/{stimulus}.json", stimulus=stimuli)
+                if record.annotations
+                else []
+            ),
         output:
             table=f"results/{metric}/{{model}}_vs_{{reference}}.tsv",
             blocks=f"results/{metric}/{{model}}_vs_{{reference}}.blocks.npy",
@@ -29,19 +59,41 @@ for metric, record in OF_DUMPS.items():
             runtime=minutes("analyse"),
         params:
             **settings_of(
-                request,
-                "model reference pairs trained stimuli module "
-                "tokens dump folders reference_checkpoints scale checkpoints",
+                model="{model}",
+                reference="{reference}",
+                pairs=of_job(comparing.names_and_numbers, compared),
+                trained=of_job(trained, both_sides, compared),
+                stimuli=stimuli,
+                module=record.module,
+                tokens=config["samples"][record.tokens] if record.tokens else None,
+                dump=recipe(record.reads, config),
+                folders=of_job(comparing.folders_by_side) if record.weights else None,
+                # The table also has rows of the reference alone.
+                reference_checkpoints=(
+                    of_job(checkpoints, comparing.runs_of_reference) if record.annotations else None
+                ),
+                scale=config["scale"],
+                checkpoints=of_job(checkpoints, models, compared),
             ),
             code=code("compare", module=f"metrics/{record.module}", records=[metric]),
         script:
             "../scripts/compare.py"
 
 
+STIMULI_OF_COSINE = of_job(partial(comparing.stimuli, metric=comparing.PADDED))
+
+
 # Compare the weights of two models, one matrix at a time.
 rule spectra:
     input:
-        inputs_of(comparing.spectra),
+        weights=collect("{run.folder}/{file}", run=of_job(both_sides, compared), file=WEIGHTS),
+        scores=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, both_sides, compared)
+        ),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(outcomes, both_sides, compared)
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(both_sides, compared)),
     output:
         "results/spectra/{model}_vs_{reference}.tsv",
     log:
@@ -57,7 +109,15 @@ rule spectra:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(comparing.spectra, "model reference pairs trained folders scale checkpoints"),
+        **settings_of(
+            model="{model}",
+            reference="{reference}",
+            pairs=of_job(comparing.names_and_numbers, compared),
+            trained=of_job(trained, both_sides, compared),
+            folders=of_job(comparing.folders_of_spectra),
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, models, compared),
+        ),
         code=code("spectra", records=["spectra"]),
     script:
         "../scripts/spectra.py"
@@ -66,7 +126,16 @@ rule spectra:
 # Compare attention maps on padded inputs. Both models run side by side, as the maps are too many to be stored.
 rule cosine_padded:
     input:
-        inputs_of(comparing.cosine_padded),
+        models=collect("{run.folder}/{file}", run=of_job(both_sides, compared), file=MODEL_FILES),
+        stimuli=collect("results/stimuli/{stimulus}.jsonl", stimulus=STIMULI_OF_COSINE),
+        descriptions=collect("results/stimuli/{stimulus}.json", stimulus=STIMULI_OF_COSINE),
+        scores=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, both_sides, compared)
+        ),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(outcomes, both_sides, compared)
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(both_sides, compared)),
     output:
         table="results/cosine_padded/{model}_vs_{reference}.tsv",
         blocks="results/cosine_padded/{model}_vs_{reference}.blocks.npy",
@@ -82,8 +151,16 @@ rule cosine_padded:
         runtime=minutes("analyse"),
     params:
         **settings_of(
-            comparing.cosine_padded,
-            "model reference pairs trained stimuli inputs pad_to folders scale checkpoints",
+            model="{model}",
+            reference="{reference}",
+            pairs=of_job(comparing.names_and_numbers, compared),
+            trained=of_job(trained, both_sides, compared),
+            stimuli=STIMULI_OF_COSINE,
+            inputs=config["samples"]["padded"],
+            pad_to=config["samples"]["padded_length"],
+            folders=of_job(comparing.folders_by_side),
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, models, compared),
         ),
         code=code("cosine_padded", records=["cosine_padded"]),
     script:
@@ -94,7 +171,19 @@ rule cosine_padded:
 # those of all models of a task would fill a disk.
 rule grounding:
     input:
-        inputs_of(grounding.grounding),
+        models=collect("{run.folder}/{file}", run=of_job(grounding.runs_of_group), file=MODEL_FILES),
+        examples=path("results/data/{dataset}/examples.jsonl", dataset=of_job(data.of_task)),
+        sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
+        inputs=path("results/stimuli/{task}.jsonl", task=of_job(task_of)),
+        descriptions=collect("results/stimuli/{task}.json", task=of_job(task_of)),
+        scores=collect(
+            "results/models/{run.model}/{run.name}/scores.json",
+            run=of_job(trainings, grounding.runs_of_group),
+        ),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json",
+            run=of_job(outcomes, grounding.runs_of_group),
+        ),
     output:
         "results/grounding/{model}.tsv",
     log:
@@ -108,7 +197,16 @@ rule grounding:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(grounding.grounding, "runs trained task stimuli tokens max_length scale checkpoints"),
+        **settings_of(
+            runs=of_job(grounding.described_runs),
+            trained=of_job(trained, grounding.runs_of_group),
+            task=of_job(finetuning.settings_of_task),
+            stimuli=lambda wildcards: [of_job(task_of)(wildcards)],
+            tokens={metric: config["samples"][METRICS[metric].tokens] for metric in ("rsa", "svcca")},
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
+        ),
         code=code_for_model("grounding"),
     script:
         "../scripts/grounding.py"
@@ -117,7 +215,18 @@ rule grounding:
 # Put the checkpoint's own head on a fine-tuned encoder. One job does all replicates and stores no states.
 rule forgetting:
     input:
-        inputs_of(forgetting.forgetting),
+        models=collect(
+            "{run.folder}/{file}", run=of_job(both_sides, forgetting.with_checkpoints), file=MODEL_FILES
+        ),
+        stimuli=f"results/stimuli/{forgetting.STIMULI}.jsonl",
+        description=f"results/stimuli/{forgetting.STIMULI}.json",
+        corpus=given(of_job(forgetting.file_of_corpus)),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, replicates)),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json",
+            run=of_job(outcomes, both_sides, forgetting.with_checkpoints),
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(replicates)),
     output:
         table="results/forgetting/{model}.tsv",
         blocks="results/forgetting/{model}.blocks.npy",
@@ -133,8 +242,17 @@ rule forgetting:
         runtime=minutes("analyse"),
     params:
         **settings_of(
-            forgetting.forgetting,
-            "model task reference runs trained corpus stimuli max_length scale checkpoints",
+            model="{model}",
+            task=of_job(task_of),
+            reference=of_job(forgetting.reference),
+            runs=of_job(children, forgetting.with_checkpoints),
+            trained=of_job(trained, both_sides, forgetting.with_checkpoints),
+            corpus=of_job(forgetting.corpus),
+            own=of_job(forgetting.file_of_corpus),
+            stimuli=forgetting.STIMULI,
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
         ),
         code=code("forgetting"),
     script:
@@ -144,7 +262,9 @@ rule forgetting:
 # Annotate the words of a stimulus with POS tags and parses, by the annotators' first replicates.
 rule annotations:
     input:
-        inputs_of(comparing.annotations),
+        rows="results/stimuli/{stimulus}.jsonl",
+        models=collect("{run.folder}/{file}", run=of_job(comparing.annotators), file=MODEL_FILES),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(comparing.annotators)),
     output:
         rows="results/annotations/{stimulus}.jsonl",
         record="results/annotations/{stimulus}.json",
@@ -159,7 +279,9 @@ rule annotations:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(comparing.annotations, "folders"),
+        **settings_of(
+            folders=lambda wildcards: [run.folder for run in of_job(comparing.annotators)(wildcards)],
+        ),
         code=code("annotations"),
     script:
         "../scripts/annotations.py"

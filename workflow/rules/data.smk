@@ -23,7 +23,7 @@ if "world" in config:
         conda:
             "../../envs/compute.yaml"
         params:
-            **settings_of(data.world, "sizes seed"),
+            **settings_of(**config["world"]),
             code=code("world", data=["demo_world/lexicon.yaml"]),
         script:
             "../scripts/world.py"
@@ -33,7 +33,7 @@ if "world" in config:
 # cluster's login node, which has a network, and holds one row at a time.
 rule dataset:
     input:
-        inputs_of(data.dataset),
+        files=given(of_job(data.mirror_files)),
     output:
         examples="results/data/{dataset}/examples.jsonl",
         sidecar="results/data/{dataset}/dataset.json",
@@ -46,7 +46,13 @@ rule dataset:
     resources:
         hub_cache=config["data"]["cache"],
     params:
-        **settings_of(data.dataset, "name spec source mirror"),
+        **settings_of(
+            name="{dataset}",
+            spec=lambda wildcards: config["datasets"][wildcards.dataset],
+            source=config["data"]["source"],
+            mirror=data.mirror(config),
+            own=of_job(data.mirror_files),
+        ),
         code=code("dataset"),
     script:
         "../scripts/dataset.py"
@@ -55,7 +61,8 @@ rule dataset:
 # Draw the inputs that models are compared on. Inputs of probes and relations have rules of their own.
 rule stimuli:
     input:
-        inputs_of(data.stimuli),
+        examples=collect("results/data/{dataset}/examples.jsonl", dataset=of_job(data.datasets_of)),
+        sidecars=collect("results/data/{dataset}/dataset.json", dataset=of_job(data.datasets_of)),
     output:
         rows="results/stimuli/{stimulus}.jsonl",
         description="results/stimuli/{stimulus}.json",
@@ -73,7 +80,13 @@ rule stimuli:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(data.stimuli, "name sources form number max_train"),
+        **settings_of(
+            name="{stimulus}",
+            sources=of_job(data.sources_of),
+            form=of_job(data.form),
+            number=of_job(data.number),
+            max_train=of_job(data.sizes_of_training_sets),
+        ),
         code=code("stimuli"),
     script:
         "../scripts/stimuli.py"

@@ -4,7 +4,9 @@ from bertshift.papers.catalogue import FIGURES, PAPERS
 # Draw a figure from tables and published numbers: a picture, its numbers and its caption.
 rule figure:
     input:
-        inputs_of(figures.figure),
+        tables=of_job(figures.tables_of_figure),
+        blocks=of_job(figures.blocks, figures.tables_of_figure),
+        published=figures.PUBLISHED,
     output:
         png=report(
             "results/figures/{paper}/{item}.png",
@@ -39,7 +41,9 @@ rule figure:
 
 rule claims:
     input:
-        inputs_of(figures.claims),
+        tables=of_job(figures.tables_of_claims),
+        blocks=of_job(figures.blocks, figures.tables_of_claims),
+        published=figures.PUBLISHED,
     output:
         "results/claims/{paper}.tsv",
     log:
@@ -49,7 +53,9 @@ rule claims:
     conda:
         "../../envs/figures.yaml"
     params:
-        **settings_of(figures.claims, "tables"),
+        **settings_of(
+            tables=of_job(figures.tables_by_figure),
+        ),
         code=code_of_claims,
     script:
         "../scripts/claims.py"
@@ -78,7 +84,15 @@ METRICS_SHOWN = refusing(figures.metrics_of)(figures.figures_of(PAPERS, config),
 # Write the page of all papers, and the page of each. The page of one paper needs that paper's runs alone.
 rule gallery:
     input:
-        inputs_of(figures.gallery),
+        tables=of_job(figures.tables_of_page),
+        blocks=of_job(figures.blocks, figures.tables_of_page),
+        figures=collect("results/figures/{figure}.tsv", figure=of_job(figures.figures_of_page)),
+        images=collect("results/figures/{figure}.png", figure=of_job(figures.figures_of_page)),
+        captions=collect("results/figures/{figure}.txt", figure=of_job(figures.figures_of_page)),
+        claims="results/claims.tsv",
+        published=collect(figures.PUBLISHED, paper=of_job(figures.papers_of_page)),
+        assets=figures.ASSETS,
+        examples=collect("results/examples/{model}.json", model=of_job(figures.models_with_examples)),
     output:
         report(
             "results/figures/index.html",
@@ -92,7 +106,9 @@ rule gallery:
     conda:
         "../../envs/figures.yaml"
     params:
-        **settings_of(figures.gallery, "entries"),
+        **settings_of(
+            entries=of_job(figures.entries_of_page),
+        ),
         code=code("gallery", records=METRICS_SHOWN),
     script:
         "../scripts/gallery.py"
@@ -100,7 +116,15 @@ rule gallery:
 
 rule paper_gallery:
     input:
-        inputs_of(figures.gallery),
+        tables=of_job(figures.tables_of_page),
+        blocks=of_job(figures.blocks, figures.tables_of_page),
+        figures=collect("results/figures/{figure}.tsv", figure=of_job(figures.figures_of_page)),
+        images=collect("results/figures/{figure}.png", figure=of_job(figures.figures_of_page)),
+        captions=collect("results/figures/{figure}.txt", figure=of_job(figures.figures_of_page)),
+        claims="results/claims/{paper}.tsv",
+        published=collect(figures.PUBLISHED, paper=of_job(figures.papers_of_page)),
+        assets=figures.ASSETS,
+        examples=collect("results/examples/{model}.json", model=of_job(figures.models_with_examples)),
     output:
         "results/figures/{paper}.html",
     log:
@@ -110,7 +134,9 @@ rule paper_gallery:
     conda:
         "../../envs/figures.yaml"
     params:
-        **settings_of(figures.gallery, "entries"),
+        **settings_of(
+            entries=of_job(figures.entries_of_page),
+        ),
         code=code("gallery", records=METRICS_SHOWN),
     script:
         "../scripts/gallery.py"

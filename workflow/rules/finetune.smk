@@ -1,4 +1,4 @@
-from bertshift.requests import finetuning, pretraining
+from bertshift.requests import data, finetuning, pretraining
 
 LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
 SHARES = sorted(config["snapshots"])
@@ -7,7 +7,9 @@ SHARES = sorted(config["snapshots"])
 # Fine-tune one run, so that a new seed costs one job. Snapshots and noise have rules of their own.
 rule finetune:
     input:
-        inputs_of(finetuning.finetune),
+        start=collect("{run.parent.folder}/{file}", run=of_job(finetuning.trained_run), file=MODEL_FILES),
+        examples=path("results/data/{dataset}/examples.jsonl", dataset=of_job(data.of_task)),
+        sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
     output:
         "results/models/{model}/init{init}_seed{seed}/config.json",
         "results/models/{model}/init{init}_seed{seed}/model.safetensors",
@@ -31,7 +33,12 @@ rule finetune:
         mem_mb=memory("train"),
         runtime=minutes("train"),
     params:
-        **settings_of(finetuning.finetune, "task training variants seed"),
+        **settings_of(
+            task=of_job(finetuning.task, finetuning.trained_run),
+            training=of_job(finetuning.training, finetuning.trained_run),
+            variants=of_job(finetuning.variants, finetuning.trained_run),
+            seed=of_job(finetuning.random_seed, finetuning.trained_run),
+        ),
         code=code_for_model("finetune"),
     script:
         "../scripts/finetune.py"
@@ -40,7 +47,9 @@ rule finetune:
 # Train a run again and keep its weights after shares of its steps. The job stops after the largest share.
 rule snapshots:
     input:
-        inputs_of(finetuning.snapshots),
+        start=collect("{run.parent.folder}/{file}", run=of_job(finetuning.trained_run), file=MODEL_FILES),
+        examples=path("results/data/{dataset}/examples.jsonl", dataset=of_job(data.of_task)),
+        sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
     output:
         *[
             temp(file) if name.endswith(".safetensors") and not config["keep_snapshots"] else file
@@ -62,7 +71,13 @@ rule snapshots:
         mem_mb=memory("train"),
         runtime=minutes("train"),
     params:
-        **settings_of(finetuning.snapshots, "task training variants seed shares"),
+        **settings_of(
+            task=of_job(finetuning.task, finetuning.trained_run),
+            training=of_job(finetuning.training, finetuning.trained_run),
+            variants=of_job(finetuning.variants, finetuning.trained_run),
+            seed=of_job(finetuning.random_seed, finetuning.trained_run),
+            shares=SHARES,
+        ),
         code=code_for_model("snapshots", model="{stem}{checkpoint}"),
     script:
         "../scripts/snapshots.py"
@@ -71,7 +86,7 @@ rule snapshots:
 # Change a checkpoint without fine-tuning it: `base.random`, `base.keep2`.
 rule derive:
     input:
-        inputs_of(pretraining.derive),
+        start=collect("{run.checkpoint.folder}/{file}", run=of_job(run_named), file=MODEL_FILES),
     output:
         "results/models/{model}/init{init}/config.json",
         "results/models/{model}/init{init}/model.safetensors",
@@ -87,7 +102,9 @@ rule derive:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(pretraining.derive, "variants"),
+        **settings_of(
+            variants=of_job(finetuning.variants, run_named),
+        ),
         code=code_for_model("derive"),
     script:
         "../scripts/derive.py"
@@ -96,7 +113,8 @@ rule derive:
 # Add noise to the parent of a run, as large as the run's change: `mnli.noise`.
 rule noise:
     input:
-        inputs_of(pretraining.noise),
+        start=collect("{run.parent.folder}/{file}", run=of_job(run_named), file=MODEL_FILES),
+        changed=collect("{run.imitated.folder}/{file}", run=of_job(run_named), file=WEIGHTS),
     output:
         "results/models/{model}/init{init}_seed{seed}/config.json",
         temp("results/models/{model}/init{init}_seed{seed}/model.safetensors"),
@@ -117,7 +135,9 @@ rule noise:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(pretraining.noise, "seed"),
+        **settings_of(
+            seed=of_job(pretraining.seed_of_noise, run_named),
+        ),
         code=code("noise"),
     script:
         "../scripts/noise.py"
@@ -126,7 +146,9 @@ rule noise:
 # Score a task on an encoder that is not fine-tuned, with random heads and with linear probes.
 rule frozen:
     input:
-        inputs_of(finetuning.frozen),
+        starts=collect("{run.folder}/{file}", run=of_job(finetuning.frozen), file=MODEL_FILES),
+        examples=path("results/data/{dataset}/examples.jsonl", dataset=of_job(data.of_task)),
+        sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
     output:
         table="results/frozen/{model}.tsv",
         blocks="results/frozen/{model}.blocks.npy",
@@ -141,7 +163,16 @@ rule frozen:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(finetuning.frozen, "model child task runs starts max_train scale checkpoints"),
+        **settings_of(
+            model=of_job(finetuning.parent),
+            child="{model}",
+            task=of_job(finetuning.settings_of_task),
+            runs=of_job(numbers, replicates),
+            starts=of_job(finetuning.seeds_of_heads),
+            max_train=config["frozen"]["max_train"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, finetuning.frozen),
+        ),
         code=code_for_model("frozen"),
     script:
         "../scripts/frozen.py"
@@ -150,7 +181,16 @@ rule frozen:
 # Tabulate how far each layer moved at each step, relative to the weights before fine-tuning.
 rule steps:
     input:
-        inputs_of(finetuning.steps),
+        logs=collect(
+            "results/models/{run.model}/{run.name}/layers.tsv", run=of_job(models, finetuning.stepping)
+        ),
+        starts=collect("{run.folder}/{file}", run=of_job(references, finetuning.stepping), file=WEIGHTS),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, replicates)),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json",
+            run=of_job(outcomes, both_sides, finetuning.stepping),
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(replicates)),
     output:
         "results/steps/{model}.tsv",
     log:
@@ -165,7 +205,15 @@ rule steps:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(finetuning.steps, "model task reference runs trained scale checkpoints"),
+        **settings_of(
+            model="{model}",
+            task=of_job(task_of),
+            reference=of_job(finetuning.parent),
+            runs=of_job(children, finetuning.stepping),
+            trained=of_job(trained, both_sides, finetuning.stepping),
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
+        ),
         code=code("steps"),
     script:
         "../scripts/steps.py"
@@ -173,7 +221,10 @@ rule steps:
 
 rule scores:
     input:
-        inputs_of(finetuning.scores),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(scored)),
+        predictions=collect("results/models/{run.model}/{run.name}/predictions.tsv", run=of_job(scored)),
+        sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
+        sources=collect("{run.folder}/source.json", run=of_job(scored)),
     output:
         table="results/scores/{model}.tsv",
         blocks="results/scores/{model}.blocks.npy",
@@ -189,7 +240,13 @@ rule scores:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(finetuning.scores, "model task runs scale checkpoints"),
+        **settings_of(
+            model="{model}",
+            task=of_job(task_of),
+            runs=of_job(numbers, scored),
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, scored),
+        ),
         code=code("scores"),
     script:
         "../scripts/scores.py"
@@ -198,7 +255,19 @@ rule scores:
 # Test two models of one task against each other on its examples. One job does all replicates.
 rule gains:
     input:
-        inputs_of(finetuning.gains),
+        scores=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(each_side, finetuning.gaining)
+        ),
+        predictions=collect(
+            "results/models/{run.model}/{run.name}/predictions.tsv",
+            run=of_job(each_side, finetuning.gaining),
+        ),
+        sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
+        trainings=collect(
+            "results/models/{run.model}/{run.name}/scores.json",
+            run=of_job(trainings, each_side, finetuning.gaining),
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(replicates)),
     output:
         table="results/gains/{model}_vs_{reference}.tsv",
         blocks="results/gains/{model}_vs_{reference}.blocks.npy",
@@ -214,7 +283,15 @@ rule gains:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(finetuning.gains, "model reference task runs pairs scale checkpoints"),
+        **settings_of(
+            model="{model}",
+            reference="{reference}",
+            task=of_job(task_of),
+            runs=of_job(numbers, replicates),
+            pairs=of_job(numbers_of_pairs, finetuning.gaining),
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
+        ),
         code=code("gains"),
     script:
         "../scripts/gains.py"
@@ -222,7 +299,10 @@ rule gains:
 
 rule losses:
     input:
-        inputs_of(finetuning.losses),
+        steps=collect("results/models/{run.model}/{run.name}/steps.tsv", run=of_job(scored)),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(scored)),
+        trainings=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, scored)),
+        sources=collect("{run.folder}/source.json", run=of_job(scored)),
     output:
         "results/losses/{model}.tsv",
     log:
@@ -237,7 +317,13 @@ rule losses:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(finetuning.losses, "model task runs scale checkpoints"),
+        **settings_of(
+            model="{model}",
+            task=of_job(task_of),
+            runs=of_job(numbers, scored),
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, scored),
+        ),
         code=code("losses"),
     script:
         "../scripts/losses.py"

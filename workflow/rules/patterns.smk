@@ -4,7 +4,9 @@ from bertshift.requests import patterns
 # Choose attention maps for a person to label, with a proposed class each (Kovaleva et al. 2019, Figure 2).
 rule pattern_sheet:
     input:
-        inputs_of(patterns.pattern_sheet),
+        models=collect("{run.folder}/{file}", run=of_job(patterns.runs_of_sheet), file=MODEL_FILES),
+        stimuli=collect("results/stimuli/{task}.jsonl", task=of_job(patterns.tasks_of_sheet)),
+        descriptions=collect("results/stimuli/{task}.json", task=of_job(patterns.tasks_of_sheet)),
     output:
         directory("results/patterns/sheet"),
     log:
@@ -18,7 +20,12 @@ rule pattern_sheet:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(patterns.pattern_sheet, "models maps max_length scale"),
+        **settings_of(
+            models=of_job(patterns.models_of_sheet),
+            maps=config["patterns"]["maps"],
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+        ),
         code=code("pattern_sheet"),
     script:
         "../scripts/pattern_sheet.py"
@@ -26,7 +33,8 @@ rule pattern_sheet:
 
 rule pattern_classifier:
     input:
-        inputs_of(patterns.pattern_classifier),
+        sheet="results/patterns/sheet",
+        labels=given(of_job(patterns.labels)),
     output:
         classifier="results/patterns/classifier/classifier.safetensors",
         predictions="results/patterns/classifier/predictions.tsv",
@@ -43,7 +51,7 @@ rule pattern_classifier:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(patterns.pattern_classifier, "size widths epochs batch_size learning_rate folds"),
+        **settings_of(**config["patterns"]["classifier"], own=of_job(patterns.labels)),
         code=code("pattern_classifier"),
     script:
         "../scripts/pattern_classifier.py"
@@ -52,7 +60,18 @@ rule pattern_classifier:
 # Count the classes of a model's maps, and keep the few maps that Figures 1 and 10 draw.
 rule patterns:
     input:
-        inputs_of(patterns.patterns),
+        models=collect("{run.folder}/{file}", run=of_job(patterns.sorted_runs), file=MODEL_FILES),
+        stimuli=path("results/stimuli/{task}.jsonl", task=of_job(task_of)),
+        description=path("results/stimuli/{task}.json", task=of_job(task_of)),
+        classifier="results/patterns/classifier/classifier.safetensors",
+        predictions="results/patterns/classifier/predictions.tsv",
+        scores=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, patterns.sorted_runs)
+        ),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(outcomes, patterns.sorted_runs)
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(patterns.sorted_runs)),
     output:
         shares="results/patterns/{model}.tsv",
         blocks="results/patterns/{model}.blocks.npy",
@@ -68,7 +87,16 @@ rule patterns:
         mem_mb=memory("analyse"),
         runtime=minutes("analyse"),
     params:
-        **settings_of(patterns.patterns, "model task runs trained max_examples max_length scale checkpoints"),
+        **settings_of(
+            model="{model}",
+            task=of_job(task_of),
+            runs=of_job(numbers_by_folder, patterns.sorted_runs),
+            trained=of_job(trained, patterns.sorted_runs),
+            max_examples=config["patterns"]["max_examples"],
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, patterns.sorted_runs),
+        ),
         code=code("patterns"),
     script:
         "../scripts/patterns.py"

@@ -3,7 +3,7 @@ from bertshift.requests import pretraining
 
 rule vocabulary:
     input:
-        inputs_of(pretraining.vocabulary),
+        corpus=given(of_job(pretraining.corpus_of_vocabulary)),
     output:
         tokenizer="results/vocabularies/{vocabulary}/tokenizer.json",
         tokenizer_config="results/vocabularies/{vocabulary}/tokenizer_config.json",
@@ -16,7 +16,10 @@ rule vocabulary:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(pretraining.vocabulary, "how"),
+        **settings_of(
+            how=lambda wildcards: config["vocabularies"][wildcards.vocabulary],
+            own=of_job(pretraining.corpus_of_vocabulary),
+        ),
         code=code("vocabulary"),
     script:
         "../scripts/vocabulary.py"
@@ -25,7 +28,12 @@ rule vocabulary:
 # Pretrain from scratch, by the objective of the base's family. One job does one independent run.
 rule pretrain:
     input:
-        inputs_of(pretraining.pretrain),
+        corpus=given(of_job(pretraining.corpus)),
+        tokenizer=collect(
+            "results/vocabularies/{vocabulary}/{file}",
+            vocabulary=of_job(pretraining.vocabulary),
+            file=["tokenizer.json", "tokenizer_config.json"],
+        ),
     output:
         config="results/pretrained/{base}/init{init}/config.json",
         model="results/pretrained/{base}/init{init}/model.safetensors",
@@ -47,15 +55,17 @@ rule pretrain:
         mem_mb=memory("train"),
         runtime=minutes("train"),
     params:
-        **settings_of(pretraining.pretrain, "how seed"),
+        **settings_of(
+            how=of_job(pretraining.how_pretrained),
+            seed=of_job(pretraining.random_seed),
+            own=of_job(pretraining.corpus),
+        ),
         code=code("pretrain"),
     script:
         "../scripts/pretrain.py"
 
 
 rule checkpoint:
-    input:
-        inputs_of(pretraining.checkpoint),
     output:
         config="results/pretrained/{base}/init{init}/config.json",
         model="results/pretrained/{base}/init{init}/model.safetensors",
@@ -74,7 +84,11 @@ rule checkpoint:
     resources:
         hub_cache=config["data"]["cache"],
     params:
-        **settings_of(pretraining.checkpoint, "source shape contents"),
+        **settings_of(
+            source=of_job(pretraining.entry_of),
+            shape=of_job(pretraining.shape),
+            contents=of_job(pretraining.contents_of_checkpoint),
+        ),
         code=code("checkpoint"),
     script:
         "../scripts/checkpoint.py"

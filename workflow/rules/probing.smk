@@ -1,29 +1,35 @@
+from functools import partial
+
 from bertshift.requests import probing
+
+DOWNLOADS = probing.downloads(config)
 
 
 # Download a publisher's file. There is no digest of code, as the file at an address with a commit cannot change.
 rule corpus:
-    input:
-        inputs_of(probing.corpus),
     output:
         "results/corpora/{path}",
     log:
         "logs/corpus/{path}.log",
     wildcard_constraints:
-        path=match_only(probing.downloads(config)),
+        path=match_only(DOWNLOADS),
     priority: 10
     localrule: True
     conda:
         "../../envs/compute.yaml"
     params:
-        **settings_of(probing.corpus, "url sha256"),
+        **settings_of(
+            url=lambda wildcards: DOWNLOADS[wildcards.path]["url"],
+            sha256=lambda wildcards: DOWNLOADS[wildcards.path].get("sha256"),
+        ),
     script:
         "../scripts/corpus.py"
 
 
 rule trees:
     input:
-        inputs_of(probing.trees),
+        examples=f"results/data/{config['treebank']}/examples.jsonl",
+        sidecar=f"results/data/{config['treebank']}/dataset.json",
     output:
         rows="results/stimuli/trees.jsonl",
         description="results/stimuli/trees.json",
@@ -34,7 +40,9 @@ rule trees:
     conda:
         "../../envs/compute.yaml"
     params:
-        **settings_of(probing.trees, "sizes"),
+        **settings_of(
+            sizes={"train": config["probes"]["structural"].get("max_train")},
+        ),
         code=code("trees"),
     script:
         "../scripts/trees.py"
@@ -43,7 +51,7 @@ rule trees:
 # Convert a corpus from its publisher's layout to records of edge probing.
 rule edges:
     input:
-        inputs_of(probing.edges),
+        files=given(of_job(probing.edge_files)),
     output:
         "results/edges/{task}/train.jsonl",
         "results/edges/{task}/dev.jsonl",
@@ -61,7 +69,13 @@ rule edges:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(probing.edges, "name spec root origin"),
+        **settings_of(
+            name=lambda wildcards: config["edge_tasks"][wildcards.task],
+            spec=of_job(probing.specification),
+            root=of_job(probing.root),
+            origin=of_job(probing.origin),
+            own=of_job(probing.edge_files),
+        ),
         code=code("edges"),
     script:
         "../scripts/edges.py"
@@ -70,7 +84,11 @@ rule edges:
 # List each sentence of all edge tasks once, so that all probes of a model share one forward pass.
 rule edge_sentences:
     input:
-        inputs_of(probing.edge_sentences),
+        edges=collect(
+            "results/edges/{task}/{file}",
+            task=config["edge_tasks"],
+            file=["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"],
+        ),
     output:
         rows="results/stimuli/edges.jsonl",
         description="results/stimuli/edges.json",
@@ -86,7 +104,10 @@ rule edge_sentences:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(probing.edge_sentences, "tasks probe"),
+        **settings_of(
+            tasks=probing.edge_tasks(config),
+            probe=config["probes"]["edge"],
+        ),
         code=code("edge_sentences"),
     script:
         "../scripts/edge_sentences.py"
@@ -96,7 +117,19 @@ rule edge_sentences:
 # would fill a disk. What was finished when the job is stopped is kept next to its table.
 rule edge_probes:
     input:
-        inputs_of(probing.edge_probes),
+        sentences="results/stimuli/edges.jsonl",
+        description="results/stimuli/edges.json",
+        edges=collect(
+            "results/edges/{task}/{file}",
+            task=config["edge_tasks"],
+            file=["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"],
+        ),
+        models=collect("{run.folder}/{file}", run=of_job(replicates), file=MODEL_FILES),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, replicates)),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(outcomes, replicates)
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(replicates)),
     output:
         table="results/edge_probes/{model}.tsv",
         counts="results/edge_probes/{model}.npz",
@@ -113,8 +146,16 @@ rule edge_probes:
         runtime=minutes("probe"),
     params:
         **settings_of(
-            probing.edge_probes,
-            "model runs folders trained tasks probe variants max_length scale checkpoints",
+            model="{model}",
+            runs=of_job(numbers_by_name, replicates),
+            folders=of_job(folders, replicates),
+            trained=of_job(trained, replicates),
+            tasks=probing.edge_tasks(config),
+            probe=of_job(partial(probing.probe, kind="edge")),
+            variants=of_job(probing.variants),
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
         ),
         code=code("edge_probes"),
     script:
@@ -123,7 +164,19 @@ rule edge_probes:
 
 rule mdl:
     input:
-        inputs_of(probing.mdl),
+        sentences="results/stimuli/edges.jsonl",
+        description="results/stimuli/edges.json",
+        edges=collect(
+            "results/edges/{task}/{file}",
+            task=config["edge_tasks"],
+            file=["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"],
+        ),
+        models=collect("{run.folder}/{file}", run=of_job(replicates), file=MODEL_FILES),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, replicates)),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(outcomes, replicates)
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(replicates)),
     output:
         table="results/mdl/{model}.tsv",
         blocks="results/mdl/{model}.blocks.npy",
@@ -138,7 +191,17 @@ rule mdl:
         mem_mb=memory("probe"),
         runtime=minutes("probe"),
     params:
-        **settings_of(probing.mdl, "model runs folders trained tasks probe max_length scale checkpoints"),
+        **settings_of(
+            model="{model}",
+            runs=of_job(numbers_by_name, replicates),
+            folders=of_job(folders, replicates),
+            trained=of_job(trained, replicates),
+            tasks=probing.edge_tasks(config),
+            probe=of_job(partial(probing.probe, kind="mdl")),
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
+        ),
         code=code("mdl"),
     script:
         "../scripts/mdl.py"
@@ -146,7 +209,14 @@ rule mdl:
 
 rule structural_probes:
     input:
-        inputs_of(probing.structural_probes),
+        sentences="results/stimuli/trees.jsonl",
+        description="results/stimuli/trees.json",
+        models=collect("{run.folder}/{file}", run=of_job(replicates), file=MODEL_FILES),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, replicates)),
+        outcomes=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(outcomes, replicates)
+        ),
+        sources=collect("{run.folder}/source.json", run=of_job(replicates)),
     output:
         table="results/structural_probes/{model}.tsv",
         blocks="results/structural_probes/{model}.blocks.npy",
@@ -162,8 +232,15 @@ rule structural_probes:
         runtime=minutes("probe"),
     params:
         **settings_of(
-            probing.structural_probes,
-            "model runs folders trained tasks probe max_length scale checkpoints",
+            model="{model}",
+            runs=of_job(numbers_by_name, replicates),
+            folders=of_job(folders, replicates),
+            trained=of_job(trained, replicates),
+            tasks=probing.edge_tasks(config),
+            probe=of_job(partial(probing.probe, kind="structural")),
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
         ),
         code=code("structural_probes"),
     script:
@@ -172,7 +249,9 @@ rule structural_probes:
 
 rule edge_probe_deltas:
     input:
-        inputs_of(probing.edge_probe_deltas),
+        model="results/edge_probes/{model}.npz",
+        reference="results/edge_probes/{reference}.npz",
+        table="results/edge_probes/{model}.tsv",
     output:
         table="results/edge_probes/{model}_vs_{reference}.tsv",
         blocks="results/edge_probes/{model}_vs_{reference}.blocks.npy",
@@ -188,7 +267,11 @@ rule edge_probe_deltas:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(probing.edge_probe_deltas, "model reference pairs"),
+        **settings_of(
+            model="{model}",
+            reference="{reference}",
+            pairs=of_job(numbers_of_pairs, compared),
+        ),
         code=code("edge_probe_deltas"),
     script:
         "../scripts/edge_probe_deltas.py"

@@ -1,11 +1,23 @@
-from bertshift.requests import sweeps
+from bertshift.requests import data, sweeps
 
 
 # Train a row of runs that differ in one thing, such as one more frozen layer each. One job does the row, as its runs
 # share data and a process. The plain model comes from `finetune` if that trains it in the same way.
 rule sweep:
     input:
-        inputs_of(sweeps.row),
+        start=collect("{run.parent.folder}/{file}", run=of_job(run_named), file=MODEL_FILES),
+        examples=path("results/data/{dataset}/examples.jsonl", dataset=of_job(data.of_task)),
+        sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
+        scores=collect(
+            "results/models/{run.model}/{run.name}/scores.json", run=of_job(sweeps.plain_runs, sweeps.row)
+        ),
+        steps=collect(
+            "results/models/{run.model}/{run.name}/steps.tsv", run=of_job(sweeps.plain_runs, sweeps.row)
+        ),
+        predictions=collect(
+            "results/models/{run.model}/{run.name}/predictions.tsv",
+            run=of_job(sweeps.plain_runs, sweeps.row),
+        ),
     output:
         scores="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.tsv",
         blocks="results/sweeps/{model}.{sweep}/init{init}_seed{seed}.blocks.npy",
@@ -22,9 +34,15 @@ rule sweep:
         runtime=minutes("sweep"),
         # These are no params, as no number depends on them. 0 means as many as the GPU's memory holds.
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
-        run_mb=answer_to(sweeps.largest_run_mb),
+        run_mb=of_job(sweeps.largest_run_mb, sweeps.row),
     params:
-        **settings_of(sweeps.row, "runs models row layers provenance"),
+        **settings_of(
+            runs=of_job(sweeps.settings_of_runs, sweeps.row),
+            models=of_job(sweeps.folders_of_plain, sweeps.row),
+            row=of_job(sweeps.described_members, sweeps.row),
+            layers=of_job(sweeps.layers),
+            provenance=of_job(sweeps.provenance, sweeps.row),
+        ),
         code=code_for_model("sweep"),
         # Only this code counts for the runs; a new column of the table trains none again.
         training_code=code_for_model(module="training/finetuning"),
@@ -34,7 +52,19 @@ rule sweep:
 
 rule sweep_table:
     input:
-        inputs_of(sweeps.sweep_table),
+        scores=collect(
+            "results/sweeps/{model}.{sweep}/{run.name}.tsv", run=of_job(sweeps.rows), allow_missing=True
+        ),
+        blocks=collect(
+            "results/sweeps/{model}.{sweep}/{run.name}.blocks.npy",
+            run=of_job(sweeps.rows),
+            allow_missing=True,
+        ),
+        losses=collect(
+            "results/sweeps/{model}.{sweep}/{run.name}.losses.tsv",
+            run=of_job(sweeps.rows),
+            allow_missing=True,
+        ),
     output:
         scores="results/sweeps/{model}.{sweep}.tsv",
         blocks="results/sweeps/{model}.{sweep}.blocks.npy",
@@ -59,7 +89,28 @@ rule sweep_table:
 # Compare runs with one re-initialised head with several seeds of the plain model.
 rule reinit_heads:
     input:
-        inputs_of(sweeps.reinit_heads),
+        heads=collect(
+            "results/sweeps/{model}.reinitL{layer}/{run.name}.tsv",
+            layer=of_job(sweeps.layers_of_heads),
+            run=of_job(sweeps.rows),
+            allow_missing=True,
+        ),
+        heads_blocks=collect(
+            "results/sweeps/{model}.reinitL{layer}/{run.name}.blocks.npy",
+            layer=of_job(sweeps.layers_of_heads),
+            run=of_job(sweeps.rows),
+            allow_missing=True,
+        ),
+        baselines=collect(
+            "results/sweeps/{model}.seeds/{run.name}.tsv",
+            run=of_job(sweeps.rows),
+            allow_missing=True,
+        ),
+        baselines_blocks=collect(
+            "results/sweeps/{model}.seeds/{run.name}.blocks.npy",
+            run=of_job(sweeps.rows),
+            allow_missing=True,
+        ),
     output:
         table="results/reinit_heads/{model}.tsv",
         blocks="results/reinit_heads/{model}.blocks.npy",
@@ -75,7 +126,9 @@ rule reinit_heads:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        **settings_of(sweeps.reinit_heads, "layers"),
+        **settings_of(
+            layers=of_job(sweeps.layers_of_files),
+        ),
         code=code("reinit_heads"),
     script:
         "../scripts/reinit_heads.py"

@@ -15,8 +15,8 @@ from bertshift.rows.blocks import read_with_blocks
 def make(
     entries: Sequence[Mapping], files: Mapping[str, str | Sequence[str]], run: Path = Path()
 ) -> str:
-    """Make the page. `entries` and `files` are settings and inputs of `requests.figures.gallery`;
-    `run` is the folder that has `results/` and `logs/`."""
+    """Make the page. `entries` and `files` are settings and inputs of the rule `gallery`; `run` is
+    the folder that has `results/` and `logs/`."""
     published = {}
     for file in files["published"]:
         values = yaml.safe_load(Path(file).read_text(encoding="utf-8"))

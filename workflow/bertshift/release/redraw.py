@@ -25,6 +25,7 @@ from bertshift.release.contents import FIGURES, RESOLVED
 from bertshift.release.judged import PROGRAMS, Papers
 from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
+from bertshift.requests.activations import EXAMPLES
 from bertshift.rows.blocks import read_with_blocks
 from bertshift.verdicts.multiplicity import with_claim_verdicts
 from bertshift.version import ROOT, stamped
@@ -289,15 +290,21 @@ def _make_page(
     for name in absent:
         paper, item = name.split("/")
         selected[paper][item] = config["figures"][paper][item]
-    request = figures.gallery({**config, "figures": selected})
+    config = {**config, "figures": selected}
+    names = figures.figures_of_page(config)
+    tables = _drop_missing_nulls(figures.tables_of_page(config), folder)
+    examples = [EXAMPLES.format(model=model) for model in figures.models_with_examples(config)]
     files = {
-        **request.inputs,
-        "examples": [path for path in request.inputs["examples"] if (folder / path).is_file()],
+        "tables": tables,
+        "figures": figures.figure_files(names, "tsv"),
+        "captions": figures.figure_files(names, "txt"),
+        "images": figures.figure_files(names, "png"),
+        "claims": CLAIMS,
         "published": [str(papers.published(paper)) for paper in catalogue.PAPERS],
-        "tables": _drop_missing_nulls(request.inputs["tables"], folder),
+        "examples": [path for path in examples if (folder / path).is_file()],
     }
     entries = []
-    for entry in request.settings["entries"]:
+    for entry in figures.entries_of_page(config):
         tables = _drop_missing_nulls(entry["tables"], folder)
         entries.append({**entry, "absent": absent[entry["name"]], "tables": tables})
     return make(entries, files, folder)

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import Model
+from bertshift.naming import Model, parse_model
 from bertshift.recipes import train_size
-from bertshift.requests import Request
 from bertshift.requests.runs import unique
 from demo_world.files import FILES
 
@@ -16,51 +15,15 @@ WORLD = "results/world"
 OF_PROBES = ["edges", "trees", "relations"]
 
 
-def sidecar(dataset: str) -> str:
-    return f"results/data/{dataset}/dataset.json"
+def of_task(config: Mapping, model: str) -> str:
+    """Name the data set of a model's task."""
+    return config["tasks"][parse_model(model, config).task]["dataset"]
 
 
-def examples(dataset: str) -> str:
-    return f"results/data/{dataset}/examples.jsonl"
-
-
-def dataset_files(name: str) -> dict[str, str]:
-    return {"examples": examples(name), "sidecar": sidecar(name)}
-
-
-def task_data(model: Model, config: Mapping) -> dict[str, str]:
-    """Name the files of the data set of the model's task."""
-    return dataset_files(config["tasks"][model.task]["dataset"])
-
-
-def rows(stimulus: str) -> str:
-    return f"results/stimuli/{stimulus}.jsonl"
-
-
-def description(stimulus: str) -> str:
-    return f"results/stimuli/{stimulus}.json"
-
-
-def described(name: str, stimulus: str) -> dict[str, str]:
-    """Name the file of inputs, under the script's name for it, and the file that describes
-    them."""
-    return {name: rows(stimulus), "description": description(stimulus)}
-
-
-def world(config: Mapping) -> Request:
-    return Request(settings=config["world"])
-
-
-def dataset(config: Mapping, dataset: str) -> Request:
-    data, source = config["data"], config["data"]["source"]
-    mirrors = {"world": WORLD, "mirror": data.get("mirror"), "hub": None}
-    settings = {
-        "name": dataset,
-        "spec": config["datasets"][dataset],
-        "source": source,
-        "mirror": mirrors[source],
-    }
-    return Request({"files": mirror_files(dataset, config)}, settings)
+def mirror(config: Mapping) -> str | None:
+    """Return the folder below which a data set's files lie; None for the hub."""
+    data = config["data"]
+    return {"world": WORLD, "mirror": data.get("mirror"), "hub": None}[data["source"]]
 
 
 def mirror_of(config: Mapping) -> Path:
@@ -75,35 +38,35 @@ def mirror_of(config: Mapping) -> Path:
     return folder
 
 
-def mirror_files(name: str, config: Mapping) -> list[str]:
+def mirror_files(config: Mapping, dataset: str) -> list[str]:
     """List one file a split: the first candidate in the generated world, the first existing one in
     a user's mirror; none for data of the hub."""
-    spec, data = config["datasets"].get(name), config["data"]
-    if spec is None:
+    entry, data = config["datasets"].get(dataset), config["data"]
+    if entry is None:
         raise UserError(
-            f"no data set '{name}'; config/datasets.yaml has {', '.join(config['datasets'])}."
+            f"no data set '{dataset}'; config/datasets.yaml has {', '.join(config['datasets'])}."
         )
     if data["source"] == "hub":
-        if "hub" not in spec:
+        if "hub" not in entry:
             raise UserError(
-                f"config/datasets.yaml: '{name}' has no 'hub'; write where on the hub it is, or"
+                f"config/datasets.yaml: '{dataset}' has no 'hub'; write where on the hub it is, or"
                 " set data.source to mirror."
             )
         return []
-    splits = spec.get("mirror", {})
+    splits = entry.get("mirror", {})
     if data["source"] == "world":
         files = [candidates[0] for candidates in splits.values()]
         if not files or not set(files) <= set(FILES):
             raise UserError(
-                f"the generated world has no '{name}'; set data.source to mirror or hub (scale:"
+                f"the generated world has no '{dataset}'; set data.source to mirror or hub (scale:"
                 " small)."
             )
         return [f"{WORLD}/{file}" for file in files]
-    alternative = ", or set data.source to hub" if "hub" in spec else ""
+    alternative = ", or set data.source to hub" if "hub" in entry else ""
     if not splits:
         raise UserError(
-            f"config/datasets.yaml: '{name}' has no 'mirror'; write which files below data.mirror"
-            f" hold its splits{alternative}."
+            f"config/datasets.yaml: '{dataset}' has no 'mirror'; write which files below"
+            f" data.mirror hold its splits{alternative}."
         )
     root = mirror_of(config)
     files, missing = [], []
@@ -112,7 +75,7 @@ def mirror_files(name: str, config: Mapping) -> list[str]:
         if existing:
             files.append(str(existing[0]))
         else:
-            missing.append(f"{', '.join(candidates)} ({split} split of '{name}')")
+            missing.append(f"{', '.join(candidates)} ({split} split of '{dataset}')")
     if missing:
         raise UserError(
             f"data.mirror: {root} has none of {'; none of '.join(missing)}; put the file"
@@ -135,7 +98,7 @@ def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> 
     return unique(own_inputs if name == "own" else name for name in names)
 
 
-def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
+def sources_of(config: Mapping, stimulus: str) -> list[tuple[str, str]]:
     """List (data set, split) of every source of an input set, first the one that inputs are drawn
     from.
 
@@ -145,7 +108,7 @@ def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
         entry = config["stimuli"][stimulus]
         sources = [(entry["dataset"], entry["split"])]
         if "like" in entry:
-            sources += sources_of(entry["like"], config)
+            sources += sources_of(config, entry["like"])
         return sources
     tasks = stimulus.split("+")
     for task in tasks:
@@ -158,25 +121,29 @@ def sources_of(stimulus: str, config: Mapping) -> list[tuple[str, str]]:
     return [(config["tasks"][task]["dataset"], "dev") for task in tasks]
 
 
-def stimuli(config: Mapping, stimulus: str) -> Request:
-    form = config["stimuli"].get(stimulus, {}).get("form", "inputs")
-    if form in ["sentences", "consecutive_pairs"]:
+def datasets_of(config: Mapping, stimulus: str) -> list[str]:
+    return unique(name for name, _ in sources_of(config, stimulus))
+
+
+def form(config: Mapping, stimulus: str) -> str:
+    return config["stimuli"].get(stimulus, {}).get("form", "inputs")
+
+
+def number(config: Mapping, stimulus: str) -> int:
+    """Return how many inputs are drawn."""
+    if form(config, stimulus) in ["sentences", "consecutive_pairs"]:
         size = "text"
     elif "+" in stimulus:
         size = "combined"
     else:
         size = "task"
-    sources = sources_of(stimulus, config)
-    names = unique(name for name, _ in sources)
-    return Request(
-        {"examples": list(map(examples, names)), "sidecars": list(map(sidecar, names))},
-        {
-            "name": stimulus,
-            "sources": sources,
-            "form": form,
-            "number": config["samples"][size],
-            "max_train": {
-                name: train_size(name, config) for name, split in sources if split == "train"
-            },
-        },
-    )
+    return config["samples"][size]
+
+
+def sizes_of_training_sets(config: Mapping, stimulus: str) -> dict[str, int | None]:
+    """Return by data set how many training examples the inputs are drawn from."""
+    return {
+        name: train_size(name, config)
+        for name, split in sources_of(config, stimulus)
+        if split == "train"
+    }

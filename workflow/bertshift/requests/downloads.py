@@ -11,13 +11,13 @@ from bertshift.naming import Model, Name, Run, named_in, parse_model
 from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of
 from bertshift.requests.comparing import PADDED
-from bertshift.requests.data import dataset_files, mirror_files, sources_of, stimuli_of
+from bertshift.requests.data import mirror_files, sources_of, stimuli_of
 from bertshift.requests.figures import figure_files, figures_of
 from bertshift.requests.forgetting import STIMULI
-from bertshift.requests.pretraining import checkpoint, pretrained_elsewhere
+from bertshift.requests.pretraining import contents_of_checkpoint, pretrained_elsewhere
 from bertshift.requests.probing import edge_corpus
 from bertshift.requests.relations import relation_source
-from bertshift.requests.runs import files, unique
+from bertshift.requests.runs import MODEL_FILES, unique
 
 
 def downloads(config: Mapping) -> list[str]:
@@ -157,12 +157,12 @@ def _list_input_datasets(table: str, models: list[Model], config: Mapping) -> li
         stimuli = stimuli_of(kind, *models, config)
     else:
         stimuli = []
-    return [name for stimulus in stimuli for name, _ in sources_of(stimulus, config)]
+    return [name for stimulus in stimuli for name, _ in sources_of(config, stimulus)]
 
 
 def _list_dataset_files(name: str, config: Mapping) -> list[str]:
-    mirror_files(name, config)  # raises UserError if one is missing
-    return list(dataset_files(name).values())
+    mirror_files(config, name)  # raises UserError if one is missing
+    return [f"results/data/{name}/{file}" for file in ("examples.jsonl", "dataset.json")]
 
 
 def _list_edge_files(task: str, config: Mapping) -> list[str]:
@@ -176,5 +176,5 @@ def _list_relation_files(config: Mapping) -> list[str]:
 
 
 def _list_checkpoint_files(run: Run, config: Mapping) -> list[str]:
-    checkpoint(config, run.model.base, str(run.init))  # raises UserError if it is missing
-    return files([run])
+    contents_of_checkpoint(config, run.model.base, str(run.init))  # UserError if it is missing
+    return [f"{run.folder}/{file}" for file in MODEL_FILES]

@@ -10,13 +10,13 @@ from bertshift.errors import UserError
 from bertshift.files import blocks_beside
 from bertshift.measures import METRICS
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
-from bertshift.requests import Request
-from bertshift.requests.activations import EXAMPLES, after_and_before
+from bertshift.requests.activations import after_and_before
 from bertshift.requests.runs import unique
 
 # Relative to the working folder, so that a clone that is moved with its results stays finished.
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
 PUBLISHED = str(LIBRARY / "papers/{paper}/published.yaml")
+ASSETS = sorted(map(str, (LIBRARY / "page/assets").iterdir()))
 # Tables with leave-one-block-out values.
 MEASURED = {
     *(name for name, metric in METRICS.items() if metric.reads != "weights"),
@@ -59,11 +59,6 @@ def measured(tables: Iterable[str]) -> list[str]:
     return selected
 
 
-def _name_tables(tables: list[str]) -> dict[str, list[str]]:
-    """Name the tables, and their files of leave-one-block-out values."""
-    return {"tables": tables, "blocks": list(map(blocks_beside, measured(tables)))}
-
-
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
     """List, as `<paper>/<item>`, the figures that the configuration has models for; null leaves a
     figure out."""
@@ -97,52 +92,54 @@ def _check_drawn(config: Mapping, paper: str, item: str) -> None:
     )
 
 
+def blocks(config: Mapping, tables: list[str]) -> list[str]:
+    """Name the files of leave-one-block-out values of the tables that have them."""
+    return list(map(blocks_beside, measured(tables)))
+
+
 def figure_files(names: Iterable[str], ending: str) -> list[str]:
     return [f"results/figures/{name}.{ending}" for name in names]
 
 
-def figure(config: Mapping, paper: str, item: str) -> Request:
+def tables_of_figure(config: Mapping, paper: str, item: str) -> list[str]:
     _check_drawn(config, paper, item)
-    name = f"{paper}/{item}"
-    return Request(
-        {**_name_tables(needs(name, config)), "published": PUBLISHED.format(paper=paper)}
-    )
+    return needs(f"{paper}/{item}", config)
 
 
-def claims(config: Mapping, paper: str) -> Request:
-    """Ask for a paper's claims, decided on the tables of its figures."""
-    figure_tables = {name: needs(name, config) for name in figures_of([paper], config)}
-    tables = unique(chain.from_iterable(figure_tables.values()))
-    return Request(
-        {**_name_tables(tables), "published": PUBLISHED.format(paper=paper)},
-        {"tables": figure_tables},
-    )
+def tables_of_claims(config: Mapping, paper: str) -> list[str]:
+    return unique(chain.from_iterable(tables_by_figure(config, paper).values()))
 
 
-def gallery(config: Mapping, paper: str | None = None) -> Request:
-    """Ask for the page of all papers, or of one paper, which needs no other paper's runs.
-    The settings have an entry for each figure, in the page's order."""
-    papers = [paper] if paper else list(PAPERS)
-    names = figures_of(papers, config)
-    entries = [
+def tables_by_figure(config: Mapping, paper: str) -> dict[str, list[str]]:
+    return {name: needs(name, config) for name in figures_of([paper], config)}
+
+
+# A page shows all papers, or one paper, whose page needs no other paper's runs.
+def papers_of_page(config: Mapping, paper: str = "") -> list[str]:
+    return [paper] if paper else list(PAPERS)
+
+
+def figures_of_page(config: Mapping, paper: str = "") -> list[str]:
+    return figures_of(papers_of_page(config, paper), config)
+
+
+def entries_of_page(config: Mapping, paper: str = "") -> list[dict]:
+    """Describe each figure of a page, in the page's order."""
+    return [
         {"name": name, "models": models_of(config, name), "tables": needs(name, config)}
-        for name in names
+        for name in figures_of_page(config, paper)
     ]
+
+
+def tables_of_page(config: Mapping, paper: str = "") -> list[str]:
+    """Name the tables that a page's view of two models reads."""
+    entries = entries_of_page(config, paper)
     tables = unique(table for entry in entries for table in entry["tables"])
-    pair_tables = [table for table in tables if table.split("/")[1] in OF_PAIRS]
-    return Request(
-        {
-            **_name_tables(pair_tables),
-            "figures": figure_files(names, "tsv"),
-            "images": figure_files(names, "png"),
-            "captions": figure_files(names, "txt"),
-            "claims": f"results/claims/{paper}.tsv" if paper else "results/claims.tsv",
-            "published": [PUBLISHED.format(paper=paper) for paper in papers],
-            "assets": sorted(map(str, (LIBRARY / "page/assets").iterdir())),
-            "examples": [EXAMPLES.format(model=model) for model in examples_of(config, names)],
-        },
-        {"entries": entries},
-    )
+    return [table for table in tables if table.split("/")[1] in OF_PAIRS]
+
+
+def models_with_examples(config: Mapping, paper: str = "") -> list[str]:
+    return examples_of(config, figures_of_page(config, paper))
 
 
 def models_of(config: Mapping, name: str) -> list[str]:

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, parse_model, shape_of
+from bertshift.naming import Model, Run, parse_model, shape_of
 from bertshift.replicates import runs_of
-from bertshift.requests import Request
-from bertshift.requests.data import described, description, rows
-from bertshift.requests.runs import by_folder, files, model_of_task, provenance, table_inputs
+from bertshift.requests.runs import checkpoints, numbers_by_folder, of_task
 from bertshift.requests.shapes import check_layers, layers_of
 
 
@@ -31,58 +29,47 @@ def labelled_models(config: Mapping) -> list[Model]:
     return models
 
 
-def pattern_sheet(config: Mapping) -> Request:
-    models = labelled_models(config)
+def runs_of_sheet(config: Mapping) -> list[Run]:
+    return [run for model in labelled_models(config) for run in runs_of(model, config)]
+
+
+def tasks_of_sheet(config: Mapping) -> list[str]:
+    return [model.task for model in labelled_models(config)]
+
+
+def models_of_sheet(config: Mapping) -> dict[str, dict]:
+    """Return by model its runs and their provenance, and its shape. Raise UserError for one
+    without layers."""
     entries = {}
-    for model in models:
+    for model in labelled_models(config):
         check_layers(model, config, "figures.kovaleva2019.figure2")
+        runs = runs_of(model, config)
         entries[str(model)] = {
-            **provenance(model, config),
+            "model": str(model),
+            "task": model.task,
+            "scale": config["scale"],
+            "checkpoints": checkpoints(config, runs),
             "layers": layers_of(model, config),
             "heads": shape_of(config["bases"][model.base])["heads"],
-            "runs": by_folder(runs_of(model, config)),
+            "runs": numbers_by_folder(config, runs),
         }
-    return Request(
-        {
-            "models": files(run for model in models for run in runs_of(model, config)),
-            "stimuli": [rows(model.task) for model in models],
-            "descriptions": [description(model.task) for model in models],
-        },
-        {
-            "models": entries,
-            "maps": config["patterns"]["maps"],
-            "max_length": config["samples"]["max_length"],
-            "scale": config["scale"],
-        },
-    )
+    return entries
 
 
-def pattern_classifier(config: Mapping) -> Request:
+def labels(config: Mapping) -> list[str]:
+    """Name the file with a person's labels, if there is one."""
     path = config["patterns"]["labels"]
     if path and not Path(path).is_file():
         raise UserError(
             f"patterns.labels: {path} does not exist; copy results/patterns/sheet/maps.tsv there"
             " and correct the labels."
         )
-    return Request(
-        {"sheet": "results/patterns/sheet", "labels": [path] if path else []},
-        config["patterns"]["classifier"],
-    )
+    return [path] if path else []
 
 
-def patterns(config: Mapping, model: str) -> Request:
-    model, runs = model_of_task(model, config)
-    check_layers(model, config, f"results/patterns/{model}.tsv")
-    inputs = {
-        "models": files(runs),
-        **described("stimuli", model.task),
-        "classifier": "results/patterns/classifier/classifier.safetensors",
-        "predictions": "results/patterns/classifier/predictions.tsv",
-    }
-    return table_inputs(model, config).plus(
-        inputs,
-        task=model.task,
-        runs=by_folder(runs),
-        max_examples=config["patterns"]["max_examples"],
-        max_length=config["samples"]["max_length"],
-    )
+def sorted_runs(config: Mapping, model: str) -> list[Run]:
+    """List the runs whose maps are sorted. Raise UserError for a model without a task or without
+    layers."""
+    runs = of_task(config, model)
+    check_layers(runs[0].model, config, f"results/patterns/{model}.tsv")
+    return runs

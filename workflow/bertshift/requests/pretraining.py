@@ -8,8 +8,7 @@ from bertshift.errors import UserError
 from bertshift.models import published
 from bertshift.models.families import FAMILIES
 from bertshift.models.source import as_asked_before
-from bertshift.requests import Request
-from bertshift.requests.runs import WEIGHTS, files, run_named
+from bertshift.naming import Run
 from bertshift.running.own_files import contents
 from bertshift.seeds import seed_from
 
@@ -35,12 +34,9 @@ def with_known_commits(config: dict) -> dict:
     return config
 
 
-def vocabulary_files(name: str) -> list[str]:
-    folder = f"results/vocabularies/{name}"
-    return [f"{folder}/tokenizer.json", f"{folder}/tokenizer_config.json"]
-
-
-def vocabulary(config: Mapping, vocabulary: str) -> Request:
+def corpus_of_vocabulary(config: Mapping, vocabulary: str) -> str:
+    """Name the file that a vocabulary is learnt from. Raise UserError for a vocabulary that is
+    not in the configuration, and for special tokens that word pieces have not."""
     if vocabulary not in config["vocabularies"]:
         raise UserError(
             f"no vocabulary '{vocabulary}'; known: {', '.join(config['vocabularies'])}."
@@ -51,23 +47,29 @@ def vocabulary(config: Mapping, vocabulary: str) -> Request:
             f"vocabularies.{vocabulary}.special: word pieces have BERT's special tokens; write"
             " kind: byte_bpe, or leave it out."
         )
-    return Request({"corpus": config["corpora"][entry["corpus"]]}, {"how": entry})
+    return config["corpora"][entry["corpus"]]
 
 
-def pretrain(config: Mapping, base: str, init: str) -> Request:
+def corpus(config: Mapping, base: str) -> str:
+    return config["corpora"][config["bases"][base]["pretrain"]["corpus"]]
+
+
+def vocabulary(config: Mapping, base: str) -> str:
+    """Name the vocabulary of a checkpoint. Raise UserError for one that does not fit its
+    family."""
     pretraining = config["bases"][base]["pretrain"]
     name = pretraining["vocabulary"]
     _check_vocabulary(base, pretraining["family"], name, config["vocabularies"][name])
-    return Request(
-        {
-            "corpus": config["corpora"][pretraining["corpus"]],
-            "tokenizer": vocabulary_files(name),
-        },
-        {
-            "how": {key: value for key, value in pretraining.items() if key != "runs"},
-            "seed": seed_from("pretrain", base, init),
-        },
-    )
+    return name
+
+
+def how_pretrained(config: Mapping, base: str) -> dict:
+    pretraining = config["bases"][base]["pretrain"]
+    return {key: value for key, value in pretraining.items() if key != "runs"}
+
+
+def random_seed(config: Mapping, base: str, init: str) -> int:
+    return seed_from("pretrain", base, init)
 
 
 def _check_vocabulary(base: str, family: str, name: str, vocabulary: Mapping) -> None:
@@ -87,46 +89,36 @@ def _check_vocabulary(base: str, family: str, name: str, vocabulary: Mapping) ->
     )
 
 
-def checkpoint(config: Mapping, base: str, init: str) -> Request:
-    entry = config["bases"][base]
-    sources = entry["checkpoints"]
+def entry_of(config: Mapping, base: str, init: str) -> dict:
+    """Return where a checkpoint comes from. Raise UserError for one that the configuration does
+    not list."""
+    sources = config["bases"][base]["checkpoints"]
     if not 1 <= int(init) <= len(sources):
         raise UserError(
             f"bases.{base}.checkpoints lists {len(sources)} run(s); there is no init{init}."
         )
-    shape = {key: entry[key] for key in ("layers", "heads")}
     source = dict(sources[int(init) - 1])
     source.pop("label", None)  # another label does not make another checkpoint
-    weights = []
-    if "path" in source:
-        folder = Path(source["path"]).expanduser()
-        if not folder.is_dir():
-            raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
-        published.check(folder, shape)
-        weights = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
-    return Request(
-        settings={
-            "source": source,
-            "shape": shape,
-            "contents": contents(weights),
-        },
-    )
+    return source
 
 
-def derive(config: Mapping, model: str, init: str) -> Request:
-    run = run_named(config, model, init)
-    return Request(
-        {"start": files([run.checkpoint])},
-        {"variants": [variant.text for variant in run.model.variants]},
-    )
+def shape(config: Mapping, base: str) -> dict[str, int]:
+    return {key: config["bases"][base][key] for key in ("layers", "heads")}
 
 
-def noise(config: Mapping, model: str, init: str, seed: str) -> Request:
-    """Ask for a run's parent with noise."""
-    run = run_named(config, model, init, seed)
+def contents_of_checkpoint(config: Mapping, base: str, init: str) -> dict[str, str]:
+    """Digest the files of a checkpoint's own folder. Raise UserError where they are not those of
+    an encoder of the shape that the configuration says."""
+    source = entry_of(config, base, init)
+    if "path" not in source:
+        return {}
+    folder = Path(source["path"]).expanduser()
+    if not folder.is_dir():
+        raise UserError(f"bases.{base}.checkpoints: there is no folder {folder}.")
+    published.check(folder, shape(config, base))
+    return contents(str(file) for file in sorted(folder.iterdir()) if file.is_file())
+
+
+def seed_of_noise(config: Mapping, run: Run) -> int:
     imitated = run.imitated
-    draw = ("noise", str(imitated.model), imitated.init, imitated.seed, run.draw)
-    return Request(
-        {"start": files([run.parent]), "changed": files([imitated], WEIGHTS)},
-        {"seed": seed_from(*draw)},
-    )
+    return seed_from("noise", str(imitated.model), imitated.init, imitated.seed, run.draw)

@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import Model, parse_comparison, parse_model
-from bertshift.replicates import pair_runs, runs_of, seeds_of
-from bertshift.requests import Request
-from bertshift.requests.data import WORLD, dataset_files, described, mirror_of
-from bertshift.requests.runs import files, replicates_of, table_inputs, unique
+from bertshift.naming import Model, parse_model
+from bertshift.replicates import seeds_of
+from bertshift.requests.data import WORLD, mirror_of
+from bertshift.requests.runs import unique
 from demo_world.files import FILES
 
 # The minimum of probes of a pretrained model: their noise enters every difference from it.
 PARENT_SEEDS = 3
-EDGES = "results/edges/{task}"
 CORPORA = "results/corpora"
 
 
@@ -29,10 +27,6 @@ def downloads(config: Mapping) -> dict[str, dict]:
         entries += spec.get("download", {}).values()
     entries.append(config["relations"]["download"])
     return {download_path(entry["url"]): entry for entry in entries}
-
-
-def corpus(config: Mapping, path: str) -> Request:
-    return Request(settings={"sha256": None, **downloads(config)[path]})
 
 
 def edge_set(task: str, config: Mapping) -> Mapping:
@@ -107,42 +101,30 @@ def _find_corpus(spec: Mapping, config: Mapping) -> tuple[str, str, dict[str, st
     return None
 
 
-def edges(config: Mapping, task: str) -> Request:
-    origin, root, parts = edge_corpus(task, config)
-    spec = {**edge_set(task, config), "files": parts}
+def edge_files(config: Mapping, task: str) -> list[str]:
+    """Name the files of a task's corpus."""
+    _, root, parts = edge_corpus(task, config)
+    return [str(Path(root) / file) for file in parts.values()]
+
+
+def specification(config: Mapping, task: str) -> dict:
+    """Return what an edge set's catalogue says, with the files that are there."""
+    spec = {**edge_set(task, config), "files": edge_corpus(task, config)[2]}
     spec.pop("download", None)
-    return Request(
-        {"files": [str(Path(root) / file) for file in parts.values()]},
-        {
-            "name": config["edge_tasks"][task],
-            "spec": spec,
-            "root": root,
-            "origin": origin,
-        },
-    )
+    return spec
+
+
+def origin(config: Mapping, task: str) -> str:
+    return edge_corpus(task, config)[0]
+
+
+def root(config: Mapping, task: str) -> str:
+    return edge_corpus(task, config)[1]
 
 
 def edge_tasks(config: Mapping) -> dict[str, str]:
     """Name the folder of each task's records."""
-    return {task: EDGES.format(task=task) for task in config["edge_tasks"]}
-
-
-def edge_files(config: Mapping) -> list[str]:
-    """Name the records of each edge task, by split, and the file that describes them."""
-    names = ["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"]
-    return [f"{folder}/{name}" for folder in edge_tasks(config).values() for name in names]
-
-
-def edge_sentences(config: Mapping) -> Request:
-    return Request(
-        {"edges": edge_files(config)},
-        {"tasks": edge_tasks(config), "probe": config["probes"]["edge"]},
-    )
-
-
-def trees(config: Mapping) -> Request:
-    sizes = {"train": config["probes"]["structural"].get("max_train")}
-    return Request(dataset_files(config["treebank"]), {"sizes": sizes})
+    return {task: f"results/edges/{task}" for task in config["edge_tasks"]}
 
 
 def parent_seeds(config: Mapping, base: str) -> int:
@@ -152,57 +134,19 @@ def parent_seeds(config: Mapping, base: str) -> int:
     return max(PARENT_SEEDS, *(seeds_of(model, config) for model in models))
 
 
-def _probe(config: Mapping, kind: str, model: str, stimuli: str) -> Request:
-    """Ask for the files and settings that every kind of probe needs."""
-    model = parse_model(model, config)
-    runs = runs_of(model, config)
-    probe = {
+def probe(config: Mapping, model: str, kind: str) -> dict:
+    """Return how probes of a kind are trained on a model's states."""
+    parsed = parse_model(model, config)
+    settings = {
         **config["probes"][kind],
-        "parent_seeds": parent_seeds(config, model.base),
-        "pretrained": model.is_checkpoint,
+        "parent_seeds": parent_seeds(config, parsed.base),
+        "pretrained": parsed.is_checkpoint,
     }
-    if kind == "mdl":
-        # Online codes use edge probes, trained in the same way unless the configuration says
-        # otherwise.
-        probe = config["probes"]["edge"] | probe
-    inputs = {**described("sentences", stimuli), "models": files(runs)}
-    if stimuli == "edges":
-        inputs["edges"] = edge_files(config)
-    return table_inputs(model, config).plus(
-        inputs,
-        probe=probe,
-        tasks=edge_tasks(config),
-        runs=replicates_of(runs),
-        folders={run.name: run.folder for run in runs},
-        max_length=config["samples"]["max_length"],
-    )
+    # Online codes use edge probes, trained alike unless the configuration says otherwise.
+    return config["probes"]["edge"] | settings if kind == "mdl" else settings
 
 
-def edge_probes(config: Mapping, model: str) -> Request:
+def variants(config: Mapping, model: str) -> list[str]:
+    """Name what edge probes read."""
     lexical = ["lexical", "word_only"] if parse_model(model, config).is_checkpoint else []
-    return _probe(config, "edge", model, "edges").plus(variants=["mix", "top", *lexical])
-
-
-def edge_probe_deltas(config: Mapping, model: str, reference: str) -> Request:
-    pairs = pair_runs(*parse_comparison(model, reference, config), config)
-    folder = "results/edge_probes"
-    return Request(
-        {
-            "model": f"{folder}/{model}.npz",
-            "reference": f"{folder}/{reference}.npz",
-            "table": f"{folder}/{model}.tsv",
-        },
-        {
-            "model": model,
-            "reference": reference,
-            "pairs": [[[run.init, run.seed] for run in pair] for pair in pairs],
-        },
-    )
-
-
-def mdl(config: Mapping, model: str) -> Request:
-    return _probe(config, "mdl", model, "edges")
-
-
-def structural_probes(config: Mapping, model: str) -> Request:
-    return _probe(config, "structural", model, "trees")
+    return ["mix", "top", *lexical]

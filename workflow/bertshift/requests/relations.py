@@ -4,13 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
-from bertshift.naming import parse_model
-from bertshift.replicates import runs_of
-from bertshift.requests import Request
-from bertshift.requests.activations import dump, recipe
-from bertshift.requests.data import WORLD, described, mirror_of
+from bertshift.naming import Run, parse_model
+from bertshift.requests.data import WORLD, mirror_of
 from bertshift.requests.probing import CORPORA, download_path
-from bertshift.requests.runs import replicates_of, table_inputs
+from bertshift.requests.runs import replicates
 from bertshift.requests.shapes import check_layers
 
 
@@ -42,22 +39,16 @@ def relation_source(config: Mapping) -> tuple[str, str]:
     )
 
 
-def relations(config: Mapping) -> Request:
-    path, origin = relation_source(config)
-    return Request({"source": path}, {"origin": origin})
+def file(config: Mapping) -> str:
+    return relation_source(config)[0]
 
 
-def relation_heads(config: Mapping, model: str) -> Request:
-    parsed = parse_model(model, config)
-    check_layers(parsed, config, f"results/relation_heads/{model}.tsv")
-    inputs = {
-        "dump": dump("attention", model, ["relations"]),
-        "relations": "results/relations/relations.jsonl",
-        **described("sentences", "relations"),
-    }
-    return table_inputs(parsed, config).plus(
-        inputs,
-        task=parsed.task,
-        runs=replicates_of(runs_of(parsed, config)),
-        dump=recipe("attention", config),
-    )
+def origin(config: Mapping) -> str:
+    return relation_source(config)[1]
+
+
+def finding(config: Mapping, model: str) -> list[Run]:
+    """List the runs whose heads may find relations. Raise UserError for a model without
+    layers."""
+    check_layers(parse_model(model, config), config, f"results/relation_heads/{model}.tsv")
+    return replicates(config, model)

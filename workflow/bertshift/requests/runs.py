@@ -1,16 +1,17 @@
-"""The replicates of a model: their files, and the provenance of a table's rows."""
+"""The runs of a model, and the provenance of a table's rows."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.models.source import SOURCE, local_source, names_apart
-from bertshift.naming import VARIANTS, Model, Run, parse_model
-from bertshift.replicates import MORE_RUNS, check_trained, runs_of
-from bertshift.requests import Request
+from bertshift.naming import VARIANTS, Model, Run, parse_comparison, parse_model
+from bertshift.replicates import MORE_RUNS, check_trained, pair_runs, runs_of
 
 WEIGHTS = ["config.json", "model.safetensors"]
 MODEL_FILES = [*WEIGHTS, "tokenizer.json", "tokenizer_config.json", SOURCE]
+
+Pair = tuple[Run, Run]
 
 
 def unique(items: Iterable) -> list:
@@ -18,10 +19,8 @@ def unique(items: Iterable) -> list:
     return list(dict.fromkeys(items))
 
 
-def files(runs: Iterable[Run], names: Iterable[str] = MODEL_FILES) -> list[str]:
-    """Name these files of each run's folder."""
-    names = list(names)
-    return [f"{run.folder}/{name}" for run in runs for name in names]
+def replicates(config: Mapping, model: str) -> list[Run]:
+    return runs_of(parse_model(model, config), config)
 
 
 def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
@@ -36,84 +35,134 @@ def run_named(config: Mapping, model: str, init: str, seed: str = "0") -> Run:
     )
 
 
-def scored_model(name: str, config: Mapping) -> tuple[Model, list[Run]]:
-    """Return the model of this name and its replicates. Raise UserError for a model that was not
-    fine-tuned, and for one that is made by noise."""
-    model, runs = model_of_task(name, config)
-    check_trained(model)
-    return model, runs
-
-
-def model_of_task(name: str, config: Mapping) -> tuple[Model, list[Run]]:
-    """Return the model of this name and its replicates. Raise UserError for a model that has no
-    task."""
-    model = parse_model(name, config)
-    if not model.tasks:
+def of_task(config: Mapping, model: str) -> list[Run]:
+    """List a model's replicates. Raise UserError for a model that has no task."""
+    runs = replicates(config, model)
+    if not runs[0].model.tasks:
         raise UserError(f"'{model}' is not fine-tuned, so it has no score; name a task's model.")
-    return model, runs_of(model, config)
+    return runs
 
 
-def runs_and_parents(name: str, config: Mapping) -> tuple[Model, list[tuple[Run, Run]]]:
-    """Return the model of this name and its runs, each with the run that it was fine-tuned from.
+def scored(config: Mapping, model: str) -> list[Run]:
+    """List a model's replicates. Raise UserError for a model that was not fine-tuned, and for one
+    that is made by noise."""
+    runs = of_task(config, model)
+    check_trained(runs[0].model)
+    return runs
+
+
+def with_parents(config: Mapping, model: str) -> list[Pair]:
+    """Pair each replicate of a model with the run that it was fine-tuned from.
 
     Raise UserError where the weights that fine-tuning began with are not kept.
     """
-    model, runs = scored_model(name, config)
-    for variant in model.variants:
+    runs = scored(config, model)
+    for variant in runs[0].model.variants:
         if VARIANTS[variant.kind].reinitialised:
             raise UserError(
                 f"'{model}' was fine-tuned from weights drawn anew, which are not kept; name it"
                 f" without .{variant.text}."
             )
-    return model, [(run, run.parent) for run in runs]
+    return [(run, run.parent) for run in runs]
 
 
-def in_pairs(pairs: Iterable[tuple[Run, Run]]) -> list[Run]:
+def compared(config: Mapping, model: str, reference: str) -> list[Pair]:
+    """Pair the replicates of two models."""
+    return pair_runs(*parse_comparison(model, reference, config), config)
+
+
+# What follows is of the configuration and of what another function here selects.
+
+
+def both_sides(config: Mapping, pairs: Iterable[Pair]) -> list[Run]:
     """List every run of either side, once."""
     return unique(run for pair in pairs for run in pair)
 
 
-def outcomes(runs: Iterable[Run]) -> list[str]:
-    """Name the scores.json of each run that ends in a fine-tuning; for noise, that of the imitated
-    run."""
-    return files([run.imitated for run in runs if run.model.tasks], ["scores.json"])
+def each_side(config: Mapping, pairs: Iterable[Pair]) -> list[Run]:
+    """List both runs of each pair, a run as often as it is in one."""
+    return [run for pair in pairs for run in pair]
 
 
-def names_of(runs: Iterable[Run]) -> list[list]:
+def numbers_of_pairs(config: Mapping, pairs: Iterable[Pair]) -> list[list[list[int]]]:
+    return [numbers(config, pair) for pair in pairs]
+
+
+def models(config: Mapping, pairs: Iterable[Pair]) -> list[Run]:
+    return [run for run, _ in pairs]
+
+
+def references(config: Mapping, pairs: Iterable[Pair]) -> list[Run]:
+    return unique(reference for _, reference in pairs)
+
+
+def outcomes(config: Mapping, runs: Iterable[Run]) -> list[Run]:
+    """Select the runs that end in a fine-tuning, whose scores.json say whether they learnt; in the
+    place of noise, the run that it imitates."""
+    return [run.imitated for run in runs if run.model.tasks]
+
+
+def trained(config: Mapping, runs: Iterable[Run]) -> list[list]:
     """List (model, init, seed) of each run that ends in a fine-tuning, in the order of
     `outcomes`."""
     return [[str(run.model), run.init, run.seed] for run in runs if run.model.tasks]
 
 
-def training_scores(config: Mapping, *models: Model) -> list[str]:
-    """Name the scores.json of one run of every fine-tuning that led to any of the models."""
+def trainings(config: Mapping, runs: Iterable[Run]) -> list[Run]:
+    """List one run of every fine-tuning that led to any of the runs' models."""
     stages = []
-    for model in models:
+    for model in unique(run.model for run in runs):
         run = runs_of(model, config)[0]
         stages += [run, *run.ancestors]
-    return outcomes(unique(stages))
+    return [run.imitated for run in unique(stages) if run.model.tasks]
 
 
-def by_folder(runs: Iterable[Run]) -> dict[str, list[int]]:
-    """Return (init, seed) of each run, by the folder of its weights."""
+def numbers(config: Mapping, runs: Iterable[Run]) -> list[list[int]]:
+    return [[run.init, run.seed] for run in runs]
+
+
+def numbers_by_name(config: Mapping, runs: Iterable[Run]) -> dict[str, list[int]]:
+    return {run.name: [run.init, run.seed] for run in runs}
+
+
+def numbers_by_folder(config: Mapping, runs: Iterable[Run]) -> dict[str, list[int]]:
     return {run.folder: [run.init, run.seed] for run in runs}
 
 
-def records(runs: Iterable[Run]) -> list[str]:
-    """Name the files with the origin of each run's weights."""
-    return files(unique(runs), [SOURCE])
+def folders(config: Mapping, runs: Iterable[Run]) -> dict[str, str]:
+    return {run.name: run.folder for run in runs}
 
 
-def checkpoints_of(runs: Iterable[Run], config: Mapping) -> dict[str, dict]:
+def replicate_and_reference(run: Run, reference: Run) -> dict[str, int]:
+    """Return the numbers of a row's replicate, and of its reference."""
+    return {
+        "init": run.init,
+        "seed": run.seed,
+        "ref_init": reference.init,
+        "ref_seed": reference.seed,
+    }
+
+
+def children(config: Mapping, pairs: Iterable[Pair]) -> list[dict]:
+    """Describe each pair of a run and an earlier one, that it comes from."""
+    return [
+        {
+            "folder": run.folder,
+            "parent": earlier.folder,
+            **replicate_and_reference(run, earlier),
+        }
+        for run, earlier in pairs
+    ]
+
+
+def checkpoints(config: Mapping, runs: Iterable[Run]) -> dict[str, dict]:
     """List by pretraining run the records of its replicates' weights, and the user's own label of
     the checkpoint."""
-    checkpoints = {}
+    by_init = {}
     for run in runs:
-        init = str(run.init)
-        if init not in checkpoints:
-            checkpoints[init] = {"label": _label_checkpoint(run, config), "records": []}
-        checkpoints[init]["records"] += files([run], [SOURCE])
-    return checkpoints
+        entry = {"label": _label_checkpoint(run, config), "records": []}
+        by_init.setdefault(str(run.init), entry)["records"].append(f"{run.folder}/{SOURCE}")
+    return by_init
 
 
 def _label_checkpoint(run: Run, config: Mapping) -> str | None:
@@ -135,69 +184,8 @@ def _label_checkpoint(run: Run, config: Mapping) -> str | None:
     return None if name == folder.name else local_source(name)["name"]
 
 
-def provenance(model: Model, config: Mapping) -> dict:
-    """Collect what the rows of a model's table say about the model."""
-    runs = runs_of(model, config)
-    return {
-        "model": str(model),
-        "task": model.task,
-        "runs": [[run.init, run.seed] for run in runs],
-        "scale": config["scale"],
-        "checkpoints": checkpoints_of(runs, config),
-    }
-
-
-def table_inputs(model: Model, config: Mapping) -> Request:
-    """Ask for the files that every table of one model needs: the origins of its runs, and the runs
-    that failed to train."""
-    runs = runs_of(model, config)
-    return Request(
-        {
-            "scores": training_scores(config, model),
-            "outcomes": outcomes(runs),
-            "sources": records(runs),
-        },
-        {
-            "model": str(model),
-            "scale": config["scale"],
-            "checkpoints": checkpoints_of(runs, config),
-            "trained": names_of(runs),
-        },
-    )
-
-
-def numbers_of(run: Run, reference: Run) -> dict[str, int]:
-    """Return the numbers of a row's replicate, and of its reference."""
-    return {
-        "init": run.init,
-        "seed": run.seed,
-        "ref_init": reference.init,
-        "ref_seed": reference.seed,
-    }
-
-
-def pairwise_inputs(
-    reference: Model, model: Model, pairs: list[tuple[Run, Run]], config: Mapping
-) -> Request:
-    """Ask for the files of `table_inputs`, for a table that compares each replicate of `model`
-    with an earlier run, of `reference`."""
-    runs = in_pairs(pairs)
-    entries = [
-        {"folder": run.folder, "parent": earlier.folder, **numbers_of(run, earlier)}
-        for run, earlier in pairs
-    ]
-    return table_inputs(model, config).plus(
-        {"outcomes": outcomes(runs)},
-        task=model.task,
-        reference=str(reference),
-        runs=entries,
-        trained=names_of(runs),
-    )
-
-
-def replicates_of(runs: Iterable[Run]) -> dict[str, list[int]]:
-    """Return (init, seed) of each run, by its name."""
-    return {run.name: [run.init, run.seed] for run in runs}
+def task_of(config: Mapping, model: str) -> str | None:
+    return parse_model(model, config).task
 
 
 def rated_model(path: str, name: str, config: Mapping) -> Model:
