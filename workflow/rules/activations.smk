@@ -1,14 +1,7 @@
 from bertshift.requests import activations
 
 DUMP = directory("results/activations/{kind}/{model}/{stimuli}")
-
-
-def after(wildcards):
-    return of_job(activations.after_and_before)(wildcards)[0]
-
-
-def before(wildcards):
-    return of_job(activations.after_and_before)(wildcards)[1]
+AFTER_AND_BEFORE = of_job(activations.after_and_before)
 
 
 # Dump attention maps and hidden states as NPZ. One job does all replicates of a model.
@@ -48,7 +41,7 @@ rule activations:
 # Keep the attention maps of a few short inputs, before and after fine-tuning. This is too little for a GPU.
 rule examples:
     input:
-        models=collect("{run.folder}/{file}", run=of_job(activations.after_and_before), file=MODEL_FILES),
+        models=collect("{run.folder}/{file}", run=AFTER_AND_BEFORE, file=MODEL_FILES),
         stimuli=path("results/stimuli/{task}.jsonl", task=of_job(task_of)),
     output:
         "results/examples/{model}.json",
@@ -64,10 +57,10 @@ rule examples:
     params:
         **settings_of(
             model="{model}",
-            parent=lambda wildcards: str(before(wildcards).model),
-            run=lambda wildcards: after(wildcards).name,
-            before=lambda wildcards: before(wildcards).folder,
-            after=lambda wildcards: after(wildcards).folder,
+            parent=lambda wildcards: str(AFTER_AND_BEFORE(wildcards)[1].model),
+            run=lambda wildcards: AFTER_AND_BEFORE(wildcards)[0].name,
+            before=lambda wildcards: AFTER_AND_BEFORE(wildcards)[1].folder,
+            after=lambda wildcards: AFTER_AND_BEFORE(wildcards)[0].folder,
             number=config["samples"]["examples"],
             longest=min(activations.SHORT, config["samples"]["max_length"]),
         ),

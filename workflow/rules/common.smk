@@ -146,10 +146,16 @@ def targets():
     return sorted(workflow.dag_settings.targets) or default
 
 
+@cache
+def selected(select, **names):
+    """Select once for all inputs and settings of all jobs that name the same."""
+    return select(config, **names)
+
+
 def of_job(function, *selections):
     """Return a function of wildcards, as rules need it, from one of the configuration and of the wildcards that it names.
 
-    of_job(outcomes, both_sides, compared): the outcomes of both sides of what is compared. Each value is computed once.
+    of_job(outcomes, both_sides, compared): the outcomes of both sides of what is compared.
     """
     *functions, select = (function, *selections)
     taken = signature(select).parameters
@@ -158,10 +164,10 @@ def of_job(function, *selections):
     @cache
     def value(**wildcards):
         try:
-            selected = select(config, **wildcards)
+            answer = selected(select, **wildcards)
             for function in reversed(functions):
-                selected = function(config, selected)
-            return selected
+                answer = function(config, answer)
+            return answer
         except UserError as error:
             raise downloads.with_all_missing(error, targets(), config)
 

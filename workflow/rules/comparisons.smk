@@ -213,6 +213,7 @@ rule grounding:
 
 
 # Put the checkpoint's own head on a fine-tuned encoder. One job does all replicates and stores no states.
+# The plan reads whether a checkpoint has a head, if its weights are there.
 rule forgetting:
     input:
         models=collect(

@@ -71,7 +71,7 @@ rule checkpoint:
         model="results/pretrained/{base}/init{init}/model.safetensors",
         tokenizer="results/pretrained/{base}/init{init}/tokenizer.json",
         tokenizer_config="results/pretrained/{base}/init{init}/tokenizer_config.json",
-        # The file is kept when the rule runs again: it holds the commit of an entry without a revision.
+        # The file is kept when the rule runs again: it holds the commit of an entry without a revision, which the plan reads.
         source=update("results/pretrained/{base}/init{init}/source.json"),
     log:
         "logs/checkpoint/{base}_init{init}.log",

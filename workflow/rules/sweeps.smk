@@ -34,6 +34,7 @@ rule sweep:
         runtime=minutes("sweep"),
         # These are no params, as no number depends on them. 0 means as many as the GPU's memory holds.
         runs_at_once=config["sweeps"]["runs_at_once"] or 0,
+        # The plan reads the width from a checkpoint's config.json, if that is there.
         run_mb=of_job(sweeps.largest_run_mb, sweeps.row),
     params:
         **settings_of(
