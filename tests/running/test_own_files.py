@@ -74,9 +74,9 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, reco
 
 def test_a_file_that_is_not_there_is_named_with_its_key(corpus):
     config = PLAIN | {"corpora": {"mine": "gone.txt"}}
-    own_files.check({"corpus": str(corpus), "made": ["results/gone.txt"]}, config)
+    own_files.check([str(corpus), "results/gone.txt"], config)
     with pytest.raises(UserError, match=r"^corpora\.mine: gone\.txt does not exist"):
-        own_files.check({"corpus": "gone.txt"}, config)
+        own_files.check("gone.txt", config)
 
 
 def refused(**keys):

@@ -194,10 +194,13 @@ def given(function):
     @refusing
     def files(wildcards):
         named = function(wildcards)
-        own_files.check({"given": named}, config)
-        paths = [named] if isinstance(named, str) else named
-        marked = [ancient(path) if own_files.is_own(path) else path for path in paths]
-        return marked[0] if isinstance(named, str) else marked
+        own_files.check(named, config)
+        if isinstance(named, str):
+            return mark(named)
+        return list(map(mark, named))
+
+    def mark(path):
+        return ancient(path) if own_files.is_own(path) else path
 
     return files
 
@@ -220,10 +223,10 @@ def settings_of(own=None, **values):
 
     @refusing
     def own_contents(wildcards):
-        files = own_files.among({"own": own(wildcards)}) if own else []
-        return settings.canonical({"own": own_files.contents(files)})
+        return settings.canonical({"own": own_files.contents(own_files.among(own(wildcards)))})
 
-    return {name: setting(name, value) for name, value in values.items()} | {"own": own_contents}
+    params = {name: setting(name, value) for name, value in values.items()}
+    return params | {"own": own_contents} if own else params
 
 
 @refusing

@@ -46,9 +46,9 @@ def check_writable(folder: Path) -> None:
         )
 
 
-def check(inputs: Mapping[str, str | list[str]], config: Mapping) -> None:
-    """Raise UserError where one of the user's own files among a request's files does not exist."""
-    for path in among(inputs):
+def check(files: str | list[str], config: Mapping) -> None:
+    """Raise UserError where one of the user's own files among these does not exist."""
+    for path in among(files):
         if not Path(path).exists():
             keys = [key for key, named in _list_configured_paths(config) if named == path]
             where = ": ".join([*keys[:1], path])
@@ -94,14 +94,9 @@ def is_own(path: str) -> bool:
     return not path.startswith(f"{RESULTS}/") and LIBRARY not in Path(path).resolve().parents
 
 
-def among(inputs: Mapping[str, str | list[str]]) -> list[str]:
-    """Select the user's own files among a request's files."""
-    selected = []
-    for files in inputs.values():
-        if isinstance(files, str):
-            files = [files]
-        selected += filter(is_own, files)
-    return selected
+def among(files: str | list[str]) -> list[str]:
+    """Select the user's own files."""
+    return list(filter(is_own, [files] if isinstance(files, str) else files))
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
