@@ -26,6 +26,8 @@ def test_a_table_that_pandas_wrote(tmp_path, ending, quoting):
     assert read_columns(file, ["more", "text"]) == {"more": TEXTS[::-1], "text": TEXTS}
     table.iloc[:, 1:].to_csv(file, sep=separator, index=False, header=False, quoting=quoting)
     assert read_texts(file) == list(zip(TEXTS, TEXTS[::-1]))
+    table[["text"]].to_csv(file, sep=separator, index=False, quoting=quoting)
+    assert read_columns(file, ["text"]) == {"text": TEXTS}
 
 
 @pytest.mark.parametrize("name, content", [

@@ -252,7 +252,7 @@ def check_columns(
     others = _SEPARATORS.keys() - {separator} if len(header) == 1 else ()
     for other in sorted(others):
         names = [_unquote(cell) for cell in header[0].split(other)]
-        if set(wanted) <= set(names):
+        if len(names) > 1 and set(wanted) <= set(names):
             option = "" if separator == COMMA else f"sep={separator!r}, "
             raise UserError(
                 f"{path} has {_SEPARATORS[other]} where {_SEPARATORS[separator]} are read; write"
