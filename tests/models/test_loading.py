@@ -4,13 +4,20 @@ import os
 
 import pytest
 import torch
+from made_encoders import model_of, tokenizer_of
 from made_toys import tokenizer_with
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForPreTraining, BertModel
 
 from bertshift.errors import UserError
 from bertshift.models.heads import load_task_model
-from bertshift.models.loading import import_checkpoint, load_encoder, save_model
+from bertshift.models.loading import (
+    WEIGHTS,
+    import_checkpoint,
+    load_encoder,
+    save_model,
+    save_weights,
+)
 from bertshift.models.weights import norms
 
 TOKENIZER = tokenizer_with([])
@@ -190,8 +197,16 @@ def changed(name, change):
             f"{DENSE}_orig in the place of {DENSE}",
         ),
         (
+            lambda s: {k.replace("query.w", "query.base_layer.w"): v for k, v in s.items()},
+            "query.base_layer.weight and adapters beside it",
+        ),
+        (
+            lambda s: s | {"bert.encoder.layer.1.x.bias": torch.zeros(32)},
+            "unknown encoder.layer.1",
+        ),
+        (
             lambda s: s | {"bert.encoder.layer.2.x.bias": torch.zeros(32)},
-            "unknown encoder.layer.2",
+            "has weights of 3 layers, and its configuration counts 2",
         ),
         (lambda s: s | {"bert.pooler.dense.bias": torch.zeros(16)}, "another shape .* for pooler"),
         (changed(DENSE, lambda w: w * math.nan), f"{DENSE} holds NaN"),
@@ -203,6 +218,14 @@ def changed(name, change):
 def test_weights_that_cannot_be_used_are_named(pretrained, change, problem):
     pretrained.rewrite(change)
     pretrained.is_refused(problem)
+
+
+def test_a_prefix_is_named_where_transformers_hides_names(tmp_path):
+    model = model_of("gpt2")
+    save_model(tmp_path, model, tokenizer_of("gpt2"))
+    save_weights(tmp_path / WEIGHTS, wrapped("model.")(model.state_dict()))
+    with pytest.raises(UserError, match="has 'model.' before the names of its weights"):
+        load_encoder(tmp_path)
 
 
 @pytest.mark.parametrize(
