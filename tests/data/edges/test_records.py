@@ -13,6 +13,7 @@ FAULTS = [
     ("entities", [target("A", (0.0, 1.0))], "not \\[start, end\\)"),
     ("srl", [target("A", (0, 1))], "span1 where span1 and span2"),
     ("entities", [{"span1": [0, 1]}], "no label"),
+    ("pos", [target("NN", (0, 1)), target("_", (1, 2))], "target 2 has no label"),
     ("entities", [target([], (0, 1))], "0 labels"),
     ("coref", [target(["0", "1"], (0, 1), (2, 4))], "2 labels"),
     ("pos", [target("NN", (2, 4))], "single word"),

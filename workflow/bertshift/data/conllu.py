@@ -83,7 +83,8 @@ def _read(path: Path, check_row: Callable[[dict, str], dict]) -> tuple[list[dict
             counts[BLANKED] += 1
         else:
             rows.append(check_row(row, f"{path}:{first}"))
-    if counts and not rows:
+    words = {word for row in rows for word in row["words"]}
+    if counts and words <= {UNSPECIFIED}:
         raise UserError(
             f"{path} has _ for every word, as it is published without its texts; put the words in"
             " as its README says, or name another treebank."

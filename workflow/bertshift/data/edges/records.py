@@ -3,7 +3,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bertshift.data.conllu import is_blanked
+from bertshift.data.conllu import UNSPECIFIED, is_blanked
 from bertshift.errors import UserError
 from bertshift.files import read_json, read_jsonl
 
@@ -106,11 +106,15 @@ def _find_target_fault(item: Mapping, shape: Shape, length: int) -> str | None:
         return f"has the span1 {item['span1']} where a single word should be"
     label = item.get("label")
     labels = [label] if isinstance(label, str) else label
-    if not isinstance(labels, list) or not all(isinstance(name, str) and name for name in labels):
+    if not isinstance(labels, list) or not all(map(_is_label, labels)):
         return "has no label"
     if not shape.multilabel and len(labels) != 1:
         return f"has {len(labels)} labels where one should be"
     return None
+
+
+def _is_label(name: object) -> bool:
+    return isinstance(name, str) and name not in ("", UNSPECIFIED)
 
 
 def read_edge_sidecar(directory: Path) -> dict:
