@@ -2,7 +2,9 @@
 them are one in memory, and where their weights are no plain numbers."""
 
 import copy
+import warnings
 
+import accelerate
 import peft
 import pytest
 import torch
@@ -115,6 +117,19 @@ def test_plain_models_pass_in_any_precision_and_stay_as_they_are(kind, dtype, at
     assert all(weight.dtype == dtype for weight in model.parameters())
 
 
+@pytest.mark.parametrize("kind", [AutoModel, AutoModelForSequenceClassification])
+def test_a_model_that_accelerate_trains_in_mixed_precision_passes(kind, folders):
+    model = kind.from_pretrained(folders / "bert")
+    accelerator = accelerate.Accelerator(cpu=True, mixed_precision="bf16")
+    try:
+        prepared = accelerator.prepare_model(model)
+    finally:
+        accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
+    forward = prepared.forward
+    compared(prepared, folders / "bert-base")
+    assert prepared.forward == forward != prepared._original_forward
+
+
 def test_one_model_twice_is_refused(folders):
     whole = AutoModelForSequenceClassification.from_pretrained(folders / "bert")
     twin = AutoModelForSequenceClassification.from_pretrained(folders / "bert-base")
@@ -124,8 +139,21 @@ def test_one_model_twice_is_refused(folders):
             compared(whole, reference)
     with pytest.raises(bertshift.UserError, match="two replicates .* are one model in memory"):
         compared([whole, whole], folders / "bert-base")
-    same = compared(copy.deepcopy(whole), whole)
-    assert same.table["value"].to_numpy() == pytest.approx(1)
+
+
+def test_a_reference_that_was_trained_in_place_is_warned_of(folders, tmp_path):
+    trained = AutoModelForSequenceClassification.from_pretrained(folders / "bert")
+    with torch.no_grad():
+        trained.bert.embeddings.word_embeddings.weight *= 1.1
+    save_model(tmp_path, trained, tokenizer_of("bert"))
+    for model in (tmp_path, copy.deepcopy(trained)):
+        with pytest.warns(UserWarning, match="are equal in every layer"):
+            same = compared(model, trained)
+        assert same.table["value"].to_numpy() == pytest.approx(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compared(tmp_path, AutoModel.from_pretrained(folders / "bert"))
+        compared(folders / "bert", folders / "bert")
 
 
 def test_a_base_that_adapters_were_put_into_is_no_reference(folders, tmp_path):

@@ -131,7 +131,20 @@ def compare(
     given = given_names(models, references)
     about = {"texts": len(rows), "checkpoints": checkpoints, "given": given}
     table = pd.concat(tables, ignore_index=True)
-    return Change(table, model_name, reference_name, about, left_out, draws, own)
+    change = Change(table, model_name, reference_name, about, left_out, draws, own)
+    if any(map(is_loaded, references)):
+        _warn_of_no_change(change)
+    return change
+
+
+def _warn_of_no_change(change: Change) -> None:
+    if not change.profile.fillna(0.0).to_numpy().any():
+        warnings.warn(
+            f"{change.model} and {change.reference} are equal in every layer; if the loaded"
+            " reference was itself trained, or adapters were merged into it, give one that was"
+            " loaded anew.",
+            stacklevel=3,
+        )
 
 
 def _warn_of_repeated(rows: Sequence[dict]) -> None:

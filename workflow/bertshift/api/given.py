@@ -119,7 +119,7 @@ def check_computes(model: nn.Module, encoder: PreTrainedModel, name: str) -> Non
     inputs = _make_inputs(twin)
     expected = _run_layers(twin, path, inputs)
     try:
-        with _evaluating(given):
+        with _evaluating(given), _without_autocast(given):
             states = _run_layers(given, path, inputs)
     except Exception as error:  # code of the user's own has each its own
         reason = " ".join(f"{type(error).__name__}: {error}".split())
@@ -204,3 +204,18 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, mode in modes.items():
             module.training = mode
+
+
+@contextmanager
+def _without_autocast(model: nn.Module) -> Iterator[None]:
+    """Take away the autocast that accelerate, and so a Trainer, puts around a model's `forward`,
+    and put it back after the block."""
+    forward = getattr(model, "forward", None)
+    original = vars(model).get("_original_forward")
+    if original is not None:
+        model.forward = original
+    try:
+        yield
+    finally:
+        if original is not None:
+            model.forward = forward
