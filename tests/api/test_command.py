@@ -93,13 +93,13 @@ sys.exit(main())
 """
 
 
-def start(arguments, folder):
+def start(arguments, folder, stdout=subprocess.PIPE):
     """Start the command in a process of its own, whose temporary files are below `folder`."""
     folder.mkdir()
     return subprocess.Popen(
         [sys.executable, "-c", COMMAND, *arguments],
         env={**os.environ, "TMPDIR": str(folder)},
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -129,3 +129,12 @@ def test_nobody_reads_what_it_prints(asked, tmp_path):
     assert process.wait() == 128 + signal.SIGPIPE
     assert "Traceback" not in told and "BrokenPipe" not in told
     assert (out / "index.html").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has this file")
+def test_a_full_disk_is_a_sentence(asked, tmp_path):
+    with open("/dev/full", "w") as full:
+        process = start([*asked, "--measures", "cosine"], tmp_path / "temporary", full)
+        _, told = process.communicate()
+    assert process.returncode == 1 and "Traceback" not in told
+    assert told.splitlines()[-1].startswith("bertshift: a disk is full")

@@ -2,9 +2,11 @@
 shell."""
 
 import argparse
+import errno
 import os
 import signal
 import sys
+import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return ENDED_BY + signal.SIGPIPE
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_output()
+        print(
+            f"bertshift: a disk is full, that of the output or of {tempfile.gettempdir()}, which"
+            " takes half a gigabyte a model; free some space, or name another folder in TMPDIR.",
+            file=sys.stderr,
+        )
+        return 1
 
 
 def _run(arguments: Sequence[str] | None) -> int:
