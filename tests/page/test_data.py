@@ -190,7 +190,7 @@ def test_costs_are_those_of_the_records(tmp_path):
                             "finetune/mnli.lora8_init1_seed1": 99, "sweeps/mnli.keep_init1_seed1": 900,
                             "sweeps/mnli.keep": 900}.items():  # fmt: skip
         (tmp_path / record).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{record}.cost.tsv").write_text(f"s\th:m:s\n{seconds}\t-\n")
+        (tmp_path / f"{record}.cost.tsv").write_text(f"s\tcpu_time\n9999\t{seconds}\n")
     entry = {
         "name": "a/b",
         "models": ["mnli"],

@@ -163,8 +163,8 @@ def published_number(words: str) -> list[float] | None:
 
 
 def costs(entry: Mapping, logs: Path) -> list[list]:
-    """List [description, number, hours] of the jobs that made a figure, as far as their records
-    exist: its drawing, its tables, and the fine-tuning of its models."""
+    """List [description, number, CPU-hours] of the jobs that made a figure, as far as their
+    records exist: its drawing, its tables, and the fine-tuning of its models."""
     trainings = []
     for model in entry["models"]:
         trainings += sorted(logs.glob(f"finetune/{model}_init*.cost.tsv"))
@@ -182,13 +182,13 @@ def costs(entry: Mapping, logs: Path) -> list[list]:
     for description, candidates in records.items():
         paths = list(filter(Path.is_file, candidates))
         if paths:
-            seconds = sum(map(_read_seconds, paths))
+            seconds = sum(map(_read_cpu_seconds, paths))
             rows.append([description, len(paths), shown(seconds / 3600, 2)])
     return rows
 
 
-def _read_seconds(record: Path) -> float:
-    return float(pd.to_numeric(read_tsv(record)["s"], errors="coerce").sum())
+def _read_cpu_seconds(record: Path) -> float:
+    return float(pd.to_numeric(read_tsv(record)["cpu_time"], errors="coerce").sum())
 
 
 def describe_paper(paper: str, published: Mapping[str, Mapping]) -> dict:

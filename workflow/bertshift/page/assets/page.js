@@ -295,7 +295,7 @@ function madeOf(each) {
       each.trained.length ? `none of ${each.trained.reduce((sum, one) => sum + one.trained, 0)}, as far as the table says` : "the table does not say"],
     ["Published numbers", each.cited.length ? items(each.cited) : "none in the figure"],
     ["Make it again", h("code", {}, each.command)],
-    ["Cost", each.cost.length ? items(each.cost.map(([what, jobs, hours]) => `${what}: ${hours} hours in ${many(jobs, "job")}`)) : "no record of it here"],
+    ["Cost", each.cost.length ? items(each.cost.map(([what, jobs, hours]) => `${what}: ${hours} CPU-hours in ${many(jobs, "job")}`)) : "no record of it here"],
     each.tables.length ? ["Tables that it reads", h("details", { style: "margin:0" }, h("summary", {}, many(each.tables.length, "table")), items(each.tables))] : null,
   ];
   return h("dl", { class: "panel" }, rows.filter(Boolean).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
