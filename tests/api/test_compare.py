@@ -210,6 +210,15 @@ def test_other_depths_are_compared_by_depth(folders):
     assert "js is left out:" in str(found)
 
 
+@pytest.mark.filterwarnings("ignore:only 1 of 9 texts differ")
+def test_a_measure_whose_tokens_do_not_differ_is_left_out(folders):
+    sides = [tiny(seed=1), folders["base"], ["the"] * 9]
+    found = bertshift.compare(*sides, measures=["rsa", "js"], tokenizer=folders["base"])
+    assert {*found.left_out} == {"rsa"} and {*found.table["measure"]} == {"js"}
+    with pytest.raises(bertshift.UserError, match="content tokens of these texts"):
+        bertshift.compare(*sides, measures="rsa", tokenizer=folders["base"])
+
+
 COLUMNS = {"premise": TEXTS[:2], "hypothesis": TEXTS[2:4], "label": [0, 1]}
 RECORDS = pd.DataFrame(COLUMNS).to_dict("records")
 

@@ -269,7 +269,9 @@ def _measure(
                 if isinstance(measure, Measure):
                     if not measure.record.tokens:
                         options = {}
-                    tables.append(measure.compare(measure_pairs, **options))
+                    table = measure.compare(measure_pairs, **options)
+                    _check_measured(table, measure.shown)
+                    tables.append(table)
                 else:
                     shown = own_measure.shown(measure, name, measure_pairs[0], **options)
                     tables.append(own_measure.compare(measure, name, measure_pairs, **options))
@@ -280,6 +282,16 @@ def _measure(
     if not tables:
         raise UserError(next(iter(left_out.values())))
     return tables, own, left_out
+
+
+def _check_measured(table: pd.DataFrame, shown: Shown) -> None:
+    """Raise UserError for a table without a measure's first variant, as RSA of a word alone in
+    each text, which is the same token again and again."""
+    if not (table["variant"] == shown.rows["variant"]).any():
+        raise UserError(
+            "no layer can be measured, as the content tokens of these texts are too few or do not"
+            " differ; give more or longer texts."
+        )
 
 
 def _silence_stderr() -> redirect_stderr:
