@@ -18,7 +18,9 @@ def project(finished):
 
 def _editable(folder):
     names = ("config/experiments.yaml", "pyproject.toml", "envs/compute.yaml")
-    return [*(folder / name for name in names), *(folder / "workflow").rglob("*.py")]
+    library = folder / "workflow"
+    words = library / "demo_world/lexicon.yaml"
+    return [*(folder / name for name in names), words, *library.rglob("*.py")]
 
 
 def finetuned(jobs):
@@ -56,7 +58,7 @@ def test_what_changes_no_number_reruns_nothing(project):
     )
     assert "9.9.9" in released.read_text()
     # How jobs run, and what users are told.
-    for name in ("running/jobs.py", "errors.py", "suggestions.py"):
+    for name in ("running/jobs.py", "running/progress.py", "errors.py", "suggestions.py"):
         path = project.folder / "workflow/bertshift" / name
         path.write_text(path.read_text() + "\nADDED = 1\n")
     record = project.folder / "workflow/bertshift/measures/mine.py"

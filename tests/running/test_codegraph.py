@@ -10,6 +10,7 @@ FILES = {
     "pkg/deep/inner.py": "x = 1\n",
     "pkg/other.py": "z = 1\n",
     "script.py": "import json\n\nfrom pkg import used\n",
+    "words.yaml": "nouns: [cat, dog]\n",
 }
 
 
@@ -28,7 +29,7 @@ def digest(tmp_path, monkeypatch):
         for name, text in edits.items():
             (tmp_path / name).write_text(text)
         codegraph._modules.clear()
-        return codegraph.digest([tmp_path / "script.py"])
+        return codegraph.digest([tmp_path / "script.py", tmp_path / "words.yaml"])
 
     return after
 
@@ -40,6 +41,12 @@ def test_an_edit_of_anything_imported_counts(digest, name):
     assert digest({}) != digest({name: FILES[name] + "added = 2\n"})
 
 
+def test_data_count_by_what_they_say(digest):
+    before = digest({})
+    assert before == digest({"words.yaml": "# all of them\nnouns:\n- cat\n- 'dog'\n"})
+    assert before != digest({"words.yaml": "nouns: [dog, cat]\n"})
+
+
 def test_other_modules_comments_docstrings_and_layout_do_not(digest):
     before = digest({})
     assert before == digest({"pkg/other.py": "z = 2\n"})
@@ -48,11 +55,50 @@ def test_other_modules_comments_docstrings_and_layout_do_not(digest):
     )
 
 
-def test_what_users_are_told_does_not_count(digest):
-    text = FILES["pkg/used.py"] + "\n\ndef g():\n    raise ValueError('{}')\n"
+@pytest.mark.parametrize(
+    "told",
+    [
+        "raise ValueError('{}')",
+        "print('{}', file=sys.stderr)",
+        "log.warning('{}')",
+        "progress.tell('{}')",
+    ],
+)
+def test_what_users_are_told_does_not_count(digest, told):
+    text = FILES["pkg/used.py"] + f"\n\ndef g():\n    {told}\n"
     assert digest({"pkg/used.py": text.format("a message")}) == digest(
         {"pkg/used.py": text.format("another")}
     )
+
+
+@pytest.mark.parametrize("kept", ["print('{}', file=table)", "x = log.warning('{}')", "f('{}')"])
+def test_what_may_be_kept_counts(digest, kept):
+    text = FILES["pkg/used.py"] + f"\n\ndef g():\n    {kept}\n"
+    assert digest({"pkg/used.py": text.format("a number")}) != digest(
+        {"pkg/used.py": text.format("another")}
+    )
+
+
+# Python 3.12 adds type parameters to what is defined, and empty texts to f-strings; 3.13 leaves
+# empty fields out; letters are known since different versions.
+OF_ALL_VERSIONS = """
+class Shape(Base):
+    @property
+    def size(self, *rest, key=None) -> str:
+        return f"{self.n:>{width}} of {len(rest)!r:.{digits}f}{{}}"
+
+
+def f(x, /):
+    match x:
+        case [1, *_] | {"k": None}:
+            yield from (y async for y in x)
+    return lambda: {**x, "\U0001fae8": ...}
+"""
+
+
+def test_the_digest_is_the_same_in_all_versions_of_python(tmp_path):
+    [digest, names] = codegraph._parse_module(OF_ALL_VERSIONS.encode(), tmp_path / "a.py")
+    assert digest[:12] == "4065fec8fb14" and not names
 
 
 DAMAGED = [
@@ -68,7 +114,7 @@ DAMAGED = [
 def test_a_damaged_memory_counts_as_none(digest, tmp_path, text):
     before = digest({})
     memory = tmp_path / "code.json"
-    memory.write_bytes(text.replace("%s", codegraph.VERSION).encode("latin-1"))
+    memory.write_bytes(text.replace("%s", codegraph.METHOD).encode("latin-1"))
     codegraph.recall(tmp_path)
     assert codegraph._cached == {} and digest({}) == before
 

@@ -1,8 +1,6 @@
 """The predictions of a fine-tuned model with one head or one layer after the other disabled or
 restored."""
 
-import sys
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,13 +12,13 @@ from bertshift.ablation.resuming import CachingTokenizer, resuming
 from bertshift.models.ablate import NOTHING, VARIANTS, Ablation, averaging, every_ablation
 from bertshift.models.restore import Restored
 from bertshift.running.memory import in_parts
+from bertshift.running.progress import Lines
 from bertshift.tasks.inference import token_batches
 from bertshift.tasks.loading import Task
 
 # Characters of text in a chunk of inputs, about four for a token. A CPU's chunk fits its caches; a
 # GPU needs more work at a time.
 CHARACTERS = {"cpu": 8_000, "cuda": 60_000}
-PROGRESS_SECONDS = 10
 
 
 @torch.inference_mode()
@@ -63,7 +61,7 @@ def predict_ablations(
     lengths = [_count_characters(row) for row in rows]
     chunks = list(token_batches(lengths, CHARACTERS[device.type]))
     predictions = {ablation: [None] * len(rows) for ablation in ablations}
-    done, last_print = 0, time.monotonic()
+    done, progress = 0, Lines()
     with resuming(model, means) as encoder:
 
         def predict_chunk(chunk: list[int]) -> list[Sequence]:
@@ -83,12 +81,9 @@ def predict_ablations(
                 for i, prediction in zip(chunk, result, strict=True):
                     predictions[ablation][i] = prediction
             done += len(chunk)
-            if time.monotonic() - last_print > PROGRESS_SECONDS:
-                last_print = time.monotonic()
-                print(
-                    f"{task.name}: {len(ablations)} ablations of {done} of {len(rows)} examples",
-                    file=sys.stderr,
-                )
+            progress.tell(
+                f"{task.name}: {len(ablations)} ablations of {done} of {len(rows)} examples"
+            )
     if isinstance(result, np.ndarray):
         return {ablation: np.array(values) for ablation, values in predictions.items()}
     return predictions

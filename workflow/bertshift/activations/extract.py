@@ -1,8 +1,6 @@
 """From stimuli to an activation file: one forward pass an example, without padding and without
 dropout."""
 
-import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -27,12 +25,12 @@ from bertshift.models.tokenizer import (
     written_out,
 )
 from bertshift.running.memory import in_parts
+from bertshift.running.progress import Lines
 
 # Rows tokenised at a time: as Python objects, tokens take a hundred times their final size.
 ROWS = 256
 
 BATCH_TOKENS = 2048
-PROGRESS_SECONDS = 5
 
 
 def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.ndarray]:
@@ -179,16 +177,14 @@ def extract(
     width = model.config.hidden_size
     heads = model.config.num_attention_heads if attention else 0
     batches = equal_lengths(np.diff(index["example_offsets"]), batch_tokens)
-    done, shown = 0, time.monotonic()
+    done, progress = 0, Lines()
     with writing(out_path, index, layers, width, heads, dtype) as writer:
         write_batch = partial(
             _write_batch, model, index, writer=writer, attention=attention, file=str(out_path)
         )
         for batch, _ in in_parts(batches, write_batch, str(out_path)):
             done += len(batch)
-            if time.monotonic() - shown > PROGRESS_SECONDS:
-                shown = time.monotonic()
-                print(f"{out_path}: {done} of {len(rows)} inputs", file=sys.stderr, flush=True)
+            progress.tell(f"{out_path}: {done} of {len(rows)} inputs")
 
 
 def _write_batch(

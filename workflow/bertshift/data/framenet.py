@@ -3,9 +3,7 @@ elements of its frame."""
 
 import lzma
 import re
-import sys
 import tarfile
-import time
 import zipfile
 import zlib
 from collections import Counter
@@ -18,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from bertshift.data.edges.archive import within
 from bertshift.errors import UserError
+from bertshift.running.progress import Lines
 
 LICENCE = (
     "FrameNet: CC BY 3.0 Unported, ICSI Berkeley; most sentences are of the British National"
@@ -28,7 +27,6 @@ WORDS, ELEMENT_WORDS, NEAR = 12, 3, 2
 # the full texts.
 INDEXES = ["frRelation.xml", "frameIndex.xml", "fulltextIndex.xml", "luIndex.xml", "semTypes.xml"]
 MEMBER = re.compile(rf"(?:.*/)?((?:frame|lu)/[^/]+\.xml|{'|'.join(map(re.escape, INDEXES))})")
-PROGRESS_SECONDS = 5
 
 
 def select(source: Path) -> tuple[list[dict], Counter]:
@@ -44,7 +42,7 @@ def select(source: Path) -> tuple[list[dict], Counter]:
     from nltk.corpus.reader.framenet import FramenetCorpusReader, FramenetError
 
     rows, skipped = [], Counter()
-    reported = time.monotonic()
+    progress = Lines()
     with _open_folder(source) as folder:
         nltk.data.path.append(str(folder))  # NLTK opens nothing outside its own folders
         for frame in FramenetCorpusReader(str(folder), INDEXES).frames():
@@ -66,9 +64,7 @@ def select(source: Path) -> tuple[list[dict], Counter]:
                 # The reader keeps all it has read.
                 unit.pop("subCorpus", None)
                 unit.pop("exemplars", None)
-            if time.monotonic() - reported > PROGRESS_SECONDS:
-                reported = time.monotonic()
-                print(f"{source}: {len(rows)} sentences up to frame {frame.name}", file=sys.stderr)
+            progress.tell(f"{source}: {len(rows)} sentences up to frame {frame.name}")
     return rows, +skipped
 
 

@@ -1,7 +1,5 @@
 """Attention maps of one model, input after input, read once and never stored."""
 
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +12,7 @@ from bertshift.activations.sampling import is_special_or_first
 from bertshift.models.family import family_of
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
-
-PROGRESS_SECONDS = 10
+from bertshift.running.progress import Lines
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Attended:
 def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Attended]:
     """Yield the maps of every row once, the longest row first. Raises UserError as `extract`
     does."""
-    done, shown = 0, time.monotonic()
+    done, progress = 0, Lines()
     model = load_encoder(folder)
     tokenizer = load_tokenizer(folder)
     for batch, index, maps in unpadded_attention(model, tokenizer, rows, max_length):
@@ -54,6 +51,4 @@ def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Atte
                 causal=family_of(model).causal,
             )
         done += len(batch)
-        if time.monotonic() - shown > PROGRESS_SECONDS:
-            shown = time.monotonic()
-            print(f"patterns: {folder}: {done} of {len(rows)} inputs", file=sys.stderr, flush=True)
+        progress.tell(f"patterns: {folder}: {done} of {len(rows)} inputs")

@@ -15,8 +15,6 @@ on the other probes of its bank.
 """
 
 import math
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -29,10 +27,10 @@ from bertshift.activations.store import Activations
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import SpanTokens
 from bertshift.running.memory import in_parts, on_device
+from bertshift.running.progress import Lines
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
-PROGRESS_SECONDS = 5
 # Training batches in one batch of an evaluation, which keeps nothing for a backward pass.
 EVALUATED_AT_ONCE = 4
 # Minimum improvement for the learning-rate scheduler.
@@ -412,7 +410,7 @@ def train(
     subset = bank.subset(range(len(probes)))
     batches = _shuffled_batches(records, settings.batch_records, seed_from(bank.name, "order"))
     dev_records = dev.records
-    last_print = time.monotonic()
+    progress = Lines()
     for step in range(1, settings.max_steps + 1):
         batch = examples.batch(next(batches))
         weights = _select_rows(all_weights, subset).detach().requires_grad_()
@@ -434,13 +432,7 @@ def train(
                 break
             subset = bank.subset(active)
             optimizer.set_probes([probes[number] for number in active])
-        if time.monotonic() - last_print > PROGRESS_SECONDS:
-            last_print = time.monotonic()
-            print(
-                f"{bank.name}: step {step}, {len(subset.numbers)} probes",
-                file=sys.stderr,
-                flush=True,
-            )
+        progress.tell(f"{bank.name}: step {step}, {len(subset.numbers)} probes")
     return probes
 
 

@@ -14,7 +14,6 @@ symmetric matrix:
 
 import math
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -36,6 +35,7 @@ from bertshift.probes import trees
 from bertshift.probes.settings import StructuralSettings
 from bertshift.rows.blocks import in_columns, outside
 from bertshift.running.parts import Part, PartCache, made
+from bertshift.running.progress import Lines
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
 
@@ -53,7 +53,6 @@ COLUMNS = [
     "value",
     "n",
 ]
-PROGRESS_SECONDS = 5
 WORDS = 1 << 11  # words of a batch where nothing is trained
 IMPROVEMENT = 1e-4  # least decrease of the dev loss that resets patience
 
@@ -248,21 +247,16 @@ def fit(
     model and probe seed.
     """
     running = list(probes)
-    last_print = time.monotonic()
+    progress = Lines()
     for epoch in range(1, settings.epochs + 1):
         rng = np.random.default_rng(seed_from("structural probe", "batches", epoch))
         order = rng.permutation(len(train))
         for first in range(0, len(order), settings.batch_size):
             step(running, train.batch(order[first : first + settings.batch_size]))
-            if time.monotonic() - last_print > PROGRESS_SECONDS:
-                last_print = time.monotonic()
-                print(
-                    f"structural_probe: epoch {epoch} of at most {settings.epochs}, sentence"
-                    f" {first} of {len(train)}, {len(running)} of {len(probes)} probes still"
-                    " learn",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            progress.tell(
+                f"structural_probe: epoch {epoch} of at most {settings.epochs}, sentence"
+                f" {first} of {len(train)}, {len(running)} of {len(probes)} probes still learn"
+            )
         running = [
             probe for probe, loss in mean_losses(running, dev).items() if probe.validated(loss)
         ]

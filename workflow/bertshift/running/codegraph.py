@@ -1,10 +1,12 @@
 import ast
-import sys
+import json
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
+
+import yaml
 
 from bertshift.errors import UserError
 from bertshift.files import remembered, write_json
@@ -16,18 +18,21 @@ PACKAGES = ("bertshift", "demo_world")
 CACHE = ".snakemake/code.json"
 # Modules that cannot change a number: those that run jobs, name models and write errors.
 EXCLUDED = ("running", "naming.py", "suggestions.py", "errors.py")
+# Names of what tells how a job goes on: a logger, and `running.progress`.
+TELLERS = ("log", "progress")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
-# Versions of Python print the same syntax tree in different ways.
-VERSION = sys.version.split()[0]
+# Entries of the file hold for the program that wrote them.
+METHOD = sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
     """Digest scripts and all library modules that they import, directly or through others, into 12
-    characters; a file of data, by its bytes.
+    characters, the same in all versions of Python; a file of data, by what it says.
 
-    Comments, docstrings, layout and raised exceptions do not change the digest, nor do the
-    EXCLUDED modules, nor those in `without`. Rules hold it as a parameter, so that an edited
-    module reruns exactly the stages that import it. UserError for a script that does not exist.
+    Comments, docstrings, layout, raised exceptions and what is told meanwhile do not change the
+    digest, nor do the EXCLUDED modules, nor those in `without`. Rules hold it as a parameter, so
+    that an edited module reruns exactly the stages that import it. UserError for a script that
+    does not exist.
     """
     scripts = list(scripts)
     for file in scripts:
@@ -57,7 +62,7 @@ def code_of(scripts: Iterable[Path], without: Collection[Path] = ()) -> list[Pat
 def recall(folder: Path) -> None:
     """Read the entries that an earlier call of `keep` wrote: to parse two hundred modules takes
     longer than to plan all jobs."""
-    entries = remembered(folder / CACHE).get(VERSION)
+    entries = remembered(folder / CACHE).get(METHOD)
     if isinstance(entries, dict):
         _cached.update({key: entry for key, entry in entries.items() if _is_entry(entry)})
 
@@ -67,7 +72,7 @@ def keep(folder: Path) -> None:
     written."""
     if _used.keys() != _cached.keys():
         with suppress(OSError):
-            write_json(folder / CACHE, {VERSION: _used})
+            write_json(folder / CACHE, {METHOD: _used})
 
 
 def _is_entry(entry) -> bool:
@@ -107,8 +112,10 @@ def _read_module(path: Path) -> Module:
 def _parse_module(source: bytes, path: Path) -> list:
     """Return the digest of a module's syntax tree, and the names of the library's modules that it
     imports."""
-    if path.suffix != ".py":
-        return [sha256(source).hexdigest(), []]
+    if path.suffix == ".yaml":
+        content = yaml.safe_load(source)
+        # In its order, as words are drawn by their places.
+        return [sha256(json.dumps(content).encode()).hexdigest(), []]
     tree = ast.parse(source, str(path))
     names = []
     for node in ast.walk(tree):
@@ -118,10 +125,48 @@ def _parse_module(source: bytes, path: Path) -> list:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.Raise):
             node.exc = None
+        elif isinstance(node, ast.Expr) and _speaks(node.value):
+            node.value = ast.Constant(None)
+        elif isinstance(node, ast.JoinedStr):
+            node.values = [part for part in node.values if not _is_empty(part)]
         elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False):
             node.body = node.body[1:]
-    digest = sha256(ast.dump(tree).encode()).hexdigest()
+    digest = sha256(_describe(tree).encode()).hexdigest()
     return [digest, list(filter(_list_files, names))]
+
+
+def _speaks(node: ast.expr) -> bool:
+    """Test whether this is a call of a teller's method, or prints to stderr."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+            return name in TELLERS
+        case ast.Call(func=ast.Name(id="print"), keywords=keywords):
+            return any(key.arg == "file" and _is_stderr(key.value) for key in keywords)
+    return False
+
+
+def _is_stderr(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "stderr"
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Test for an empty text, which Python 3.12 sometimes adds to the end of an f-string."""
+    return isinstance(node, ast.Constant) and node.value == ""
+
+
+def _describe(value) -> str:
+    """Write a syntax tree. Empty fields are left out, as newer versions of Python have more of
+    them, and letters beyond ASCII are escaped, as newer ones know more of them."""
+    if isinstance(value, ast.AST):
+        fields = [
+            f"{name}={_describe(field)}"
+            for name, field in ast.iter_fields(value)
+            if field is not None and field != []
+        ]
+        return f"{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_describe, value))}]"
+    return ascii(value)
 
 
 def _list_files(module: str) -> list[Path]:

@@ -1,10 +1,6 @@
-"""The records of a training: steps.tsv, layers.tsv, and a line on the terminal every few
-seconds."""
+"""The records of a training: steps.tsv and layers.tsv."""
 
 import math
-import sys
-import time
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +11,6 @@ from torch import Tensor
 from bertshift.errors import UserError
 from bertshift.files import write_tsv
 
-PROGRESS_SECONDS = 5.0
 # Reading a loss waits for the GPU, so a GPU's losses are read for many steps at once.
 STEPS_BETWEEN_READS = {"cpu": 1, "cuda": 100}
 
@@ -83,28 +78,3 @@ class Log:
             "distance_from_start": norms[:, 2].ravel(),
         }
         write_tsv(self.run_dir / "layers.tsv", pd.DataFrame(columns))
-
-
-class Progress:
-    """A line on stderr every few seconds."""
-
-    def __init__(self, title: str, step: int, total: int):
-        self.title, self.first, self.total = title, step, total
-        self.started = self.shown = time.monotonic()
-        self.examples = 0
-
-    def is_due(self, examples: int) -> bool:
-        self.examples += examples
-        return time.monotonic() - self.shown >= PROGRESS_SECONDS
-
-    def show(self, step: int, loss: float) -> None:
-        self.shown = time.monotonic()
-        seconds = self.shown - self.started
-        seconds_per_step = seconds / (step - self.first)
-        remaining = timedelta(seconds=round(seconds_per_step * (self.total - step)))
-        print(
-            f"{self.title}: step {step}/{self.total}  loss {loss:.4f}  "
-            f"{self.examples / seconds:.0f} examples/s  {remaining} left",
-            file=sys.stderr,
-            flush=True,
-        )

@@ -20,10 +20,11 @@ from torch import Tensor, nn
 
 from bertshift.errors import UserError
 from bertshift.running import checkpoint
+from bertshift.running.progress import TrainingLines
 from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded, length_bucketed
 from bertshift.training.forward import forward_pass, to_device
-from bertshift.training.log import Log, Progress
+from bertshift.training.log import Log
 from bertshift.training.norms import LayerNorms
 from bertshift.training.optimizers import build_optimizer
 from bertshift.training.schedules import SCHEDULE
@@ -98,13 +99,14 @@ def train(
         training = Training(model, compute, collate, settings, seed, total, run_dir, fingerprint)
         training.begin(snapshots)
         last = max(snapshots, default=total)
-        progress = Progress(training.title, training.step, last)
+        progress = TrainingLines(training.title, training.step, last)
         for members in training.batches(examples, new_epoch, last):
             training.make_step(members)
             training.keep_snapshot(snapshots)
-            if progress.is_due(len(members)):
+            progress.add(len(members))
+            if progress.is_due():
                 last_loss = training.log.read()[-1]
-                progress.show(training.step, last_loss)
+                progress.tell_step(training.step, last_loss)
             if sigterm_received():
                 training.save()
                 print(
