@@ -1,6 +1,8 @@
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,6 +124,16 @@ def copy_project(tmp_path_factory):
         return Project(folder)
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def wheel(copy_project, tmp_path_factory) -> Path:
+    """The library as pip installs it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"
+    subprocess.run([sys.executable, "-P", "-c", build], cwd=copy_project().folder, check=True)
+    [wheel] = folder.glob("*.whl")
+    return wheel
 
 
 TINY = read_yaml(ROOT / ".test/config/experiments.yaml")

@@ -37,16 +37,13 @@ def python(*arguments, folder):
 
 
 @pytest.fixture(scope="session")
-def installed(copy_project, tmp_path_factory):
+def installed(wheel, tmp_path_factory):
     """A folder that holds what a wheel holds."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"
-    python("-c", build, folder=copy_project().folder)
-    [wheel] = folder.glob("*.whl")
+    folder = tmp_path_factory.mktemp("site")
     with ZipFile(wheel) as archive:
         for name in archive.namelist():
-            archive.extract(name, folder / "site")
-    return folder / "site"
+            archive.extract(name, folder)
+    return folder
 
 
 def test_the_wheel_brings_the_library_and_the_demos_world(installed):
@@ -75,9 +72,11 @@ def test_the_wheel_has_all_that_is_no_code(installed):
         for file in others
         if not (installed / "bertshift" / file.relative_to(library)).is_file()
     ]
-    shipped = {file.name for file in installed.glob("*.data/data/share/bertshift/**/*.yaml")}
-    beside = [*(ROOT / "config").glob("**/*.yaml"), *(ROOT / "workflow/schemas").glob("*.yaml")]
-    assert not lacking and {file.name for file in beside} == shipped
+    [beside] = installed.glob("*.data/data/share/bertshift")
+    shipped = {str(file.relative_to(beside)) for file in beside.rglob("*.*")}
+    kinds = ("config/**/*.yaml", "workflow/schemas/*.yaml", "workflow/scripts/*.py")
+    ours = {str(file.relative_to(ROOT)) for kind in kinds for file in ROOT.glob(kind)}
+    assert not lacking and shipped == ours
 
 
 def test_the_base_replaces_no_package_that_would_do():

@@ -3,6 +3,8 @@ deployed from a git host."""
 
 import shutil
 import subprocess
+import sys
+import sysconfig
 
 import pytest
 import yaml
@@ -120,6 +122,50 @@ def git_host(copy_project, tmp_path, monkeypatch):
         ["clone", "--quiet", "--bare", ".", str(host)],
     ):
         subprocess.run(["git", *command], cwd=work, check=True)
+
+
+OF_A_TAG = """
+configfile: "config/config.yaml"
+
+
+module bertshift:
+    snakefile:
+        github("lab/bertshift", path="workflow/Snakefile", tag="v1")
+    config:
+        config
+
+
+use rule * from bertshift
+"""
+
+
+@pytest.fixture
+def without_clone(wheel, tmp_path, monkeypatch):
+    """The python of an environment that has the library from its wheel, and all else from the one
+    that runs the tests."""
+    monkeypatch.delenv("PYTHONPATH")
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    python = environment / "bin/python"
+    [packages] = environment.glob("lib/python*/site-packages")
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", wheel], check=True)
+    return python
+
+
+def test_from_a_git_host_with_an_installed_library(git_host, without_clone, tmp_path):
+    folder = tmp_path / "mine"
+    files = {
+        "workflow/Snakefile": OF_A_TAG,
+        "config/config.yaml": "experiments: config/experiments.yaml\n",
+        "config/experiments.yaml": settings({"bases": {"base": {"seeds": 1}}}),
+    }
+    project(folder, files)
+    table = folder / "results/spectra/rte_vs_base.tsv"
+    run = [without_clone, "-m", "snakemake", table.relative_to(folder), "--cores", "2"]
+    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert table.read_text().count("\nspectra\trte\tbase\t") > 10
 
 
 def test_deployed_from_a_git_host(git_host, tmp_path):

@@ -29,7 +29,7 @@ from bertshift.requests.activations import how_dumped
 from bertshift.requests.shapes import Shape, shape_of_model
 from bertshift.running import gpus
 from bertshift.running.redaction import redact
-from bertshift.version import ROOT
+from bertshift.shipped import ROOT
 
 MB, GB, BATCH_TOKENS = 1e6, 1e9, 2048  # a model reads batches of so many tokens
 # The table of costs weighs as much as jobs of so many seconds: a few small jobs change little.

@@ -4,11 +4,10 @@ it."""
 import tomllib
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 
 import pandas as pd
 
-ROOT = Path(__file__).parents[2]
+from bertshift.shipped import ROOT
 
 
 @cache

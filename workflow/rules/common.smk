@@ -42,15 +42,15 @@ from bertshift.requests.runs import (
 )
 from bertshift.running import codegraph, gpus, own_files, warm
 from bertshift.running.redaction import redact
+from bertshift.shipped import ROOT, SCRIPTS
 
 LIBRARY = codegraph.LIBRARY
-ROOT = LIBRARY.parent
-if set("{}") & set(str(ROOT)):
+if set("{}") & set(str(LIBRARY)):
     raise WorkflowError(
-        f"{ROOT}: Snakemake takes braces in a path for wildcards; move this folder to a path without them."
+        f"{LIBRARY}: Snakemake takes braces in a path for wildcards; move this folder to a path without them."
     )
 # In a clone, jobs import the clone's library, whatever is installed.
-if (LIBRARY / "scripts").is_dir():
+if SCRIPTS.parent == LIBRARY:
     python_path = [str(LIBRARY), os.environ.get("PYTHONPATH")]
     os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, python_path)))
 codegraph.recall(Path.cwd())
@@ -239,7 +239,7 @@ def code(*scripts, module=None, records=(), data=(), without=()):
     records: the metrics of two models whose records count, as the rule computes or reads their tables.
     without: modules of the library that do not count.
     """
-    files = [LIBRARY / "scripts" / f"{name}.py" for name in scripts]
+    files = [SCRIPTS / f"{name}.py" for name in scripts]
     if module:
         files.append(LIBRARY / f"bertshift/{module}.py")
     files += [LIBRARY / f"bertshift/measures/{name}.py" for name in sorted(records)]

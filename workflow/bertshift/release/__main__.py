@@ -23,7 +23,8 @@ from bertshift.release import archive, compare, contents, crate, judged, redraw,
 from bertshift.release.finished import made, summary
 from bertshift.requests import figures
 from bertshift.requests.activations import EXAMPLES
-from bertshift.version import ROOT, version
+from bertshift.shipped import ROOT
+from bertshift.version import version
 
 EXPERIMENTS = Path("config/experiments.yaml")
 

@@ -27,8 +27,9 @@ from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
 from bertshift.requests.activations import EXAMPLES
 from bertshift.rows.blocks import read_with_blocks
+from bertshift.shipped import ROOT
 from bertshift.verdicts.multiplicity import with_claim_verdicts
-from bertshift.version import ROOT, stamped
+from bertshift.version import stamped
 
 CLAIMS_OF = "results/claims/{paper}.tsv"
 CLAIMS = "results/claims.tsv"

@@ -8,8 +8,8 @@ from bertshift.naming import Run, parse_model
 from bertshift.requests.runs import with_parents
 from bertshift.requests.shapes import check_layers
 from bertshift.running import codegraph
+from bertshift.shipped import SCRIPTS
 
-SCRIPT = codegraph.LIBRARY / "scripts/activations.py"
 KINDS = {
     # Attention maps and hidden states.
     "attention": {"attention": True, "precision": "float32", "sample": None},
@@ -40,7 +40,7 @@ def how_dumped(kind: str, config: Mapping) -> dict:
 def recipe(kind: str, config: Mapping) -> dict:
     """Describe how a dump is made. Each reader has this as a setting, as the deleted dump could
     not show a change."""
-    return {"code": codegraph.digest([SCRIPT]), **how_dumped(kind, config)}
+    return {"code": codegraph.digest([SCRIPTS / "activations.py"]), **how_dumped(kind, config)}
 
 
 def sample(config: Mapping, kind: str) -> int | None:
