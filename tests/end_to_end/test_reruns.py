@@ -79,6 +79,13 @@ def test_a_module_that_some_models_need_trains_these_alone(project, module, mode
     assert finetuned(jobs) == models and not {"pretrain", "ablation", "grounding"} & rules(jobs)
 
 
+def test_the_style_of_figures_draws_the_maps_to_be_labelled_and_trains_no_classifier(project):
+    path = project.folder / "workflow/bertshift/figures/style.py"
+    path.write_text(path.read_text() + "\nADDED = 1\n")
+    assert not {"pattern_sheet", "pattern_classifier"} & rules(project.reruns("figures/all"))
+    assert rules(project.reruns("results/patterns/pages")) == {"pattern_pages"}
+
+
 def test_a_new_seed_costs_only_its_own_runs(project):
     config = project.config
     config["tasks"]["squad"]["seeds"] = 2

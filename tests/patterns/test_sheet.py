@@ -29,15 +29,19 @@ def test_the_table_is_of_the_maps_that_are_stored(attended, models, inputs, tmp_
     rows = dict.fromkeys(models, inputs)
     chosen = sheet.choose(models, rows, 42)
     table, maps, special = sheet.measure(chosen, rows, 64)
-    sheet.write_maps(tmp_path / "maps.npz", maps)
-    stored = sheet.read_maps(tmp_path / "maps.npz")
+    sheet.write_maps(tmp_path / "maps.npz", maps, special)
+    stored, stored_special = sheet.read_maps(tmp_path / "maps.npz")
     assert list(table) == sheet.COLUMNS and set(table["source"]) == {"proposed"}
     assert table["label"].equals(table["proposed"])
     assert table[list(FEATURES)].notna().all(axis=None)
     table_rows = table.assign(folder=chosen["folder"]).itertuples()
-    for row, weights in zip(table_rows, stored, strict=True):
+    for row, weights, marks in zip(table_rows, stored, stored_special, strict=True):
         [source] = [source for source in inputs if source["id"] == row.example]
         expected = attended(row.folder, source, row.length)[row.layer - 1, row.head - 1]
         np.testing.assert_array_equal(weights, expected)
+        assert len(marks) == row.length and marks.sum() == 2 + ("text_b" in source)
         assert row.v == pytest.approx(np.sort(expected.mean(0, dtype=np.float64))[-3:].sum())
-    assert [len(figure.axes[0].images) for figure in pages(table, maps, special)] == [40, 2]
+    assert [len(figure.axes[0].images) for figure in pages(table, stored, stored_special)] == [
+        40,
+        2,
+    ]

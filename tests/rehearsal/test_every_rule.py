@@ -39,6 +39,7 @@ TARGETS = [
     "figures/all",
     *(f"results/{name}.tsv" for name in TABLES),
     "results/examples/mrpc.json",
+    "results/patterns/pages",
     "results/figures/hao2020.html",
 ]
 # Where a scale's checkpoints and data are made here rather than downloaded.

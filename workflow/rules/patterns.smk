@@ -31,6 +31,23 @@ rule pattern_sheet:
         "../scripts/pattern_sheet.py"
 
 
+# Draw these maps on pages, for the person. No figure needs them.
+rule pattern_pages:
+    input:
+        "results/patterns/sheet",
+    output:
+        directory("results/patterns/pages"),
+    log:
+        "logs/patterns/pages.log",
+    localrule: True
+    conda:
+        "../../envs/figures.yaml"
+    params:
+        code=code("pattern_pages"),
+    script:
+        "../scripts/pattern_pages.py"
+
+
 rule pattern_classifier:
     input:
         sheet="results/patterns/sheet",

@@ -11,7 +11,8 @@ with job(snakemake) as settings:
     from bertshift.rows.provenance import joined
 
     folder = Path(snakemake.input.sheet)
-    sheet, maps = read_tsv(folder / TABLE), read_maps(folder / MAPS)
+    sheet = read_tsv(folder / TABLE)
+    maps, _ = read_maps(folder / MAPS)
     if snakemake.input.labels:
         sheet = read_labels(Path(snakemake.input.labels[0]), sheet)
     net, predictions = classifier.fit(sheet, maps, classifier.ClassifierSettings(**settings))

@@ -7,10 +7,9 @@ with job(snakemake) as settings:
 
     import pandas as pd
 
-    from bertshift.files import atomic, read_json, read_jsonl, write_tsv
+    from bertshift.files import read_json, read_jsonl, write_tsv
     from bertshift.models.source import origins
     from bertshift.patterns import sheet
-    from bertshift.patterns.pages import pages
     from bertshift.version import stamped
 
     directory = Path(snakemake.output[0])
@@ -20,10 +19,7 @@ with job(snakemake) as settings:
     chosen = sheet.choose(models, rows, settings["maps"])
     print(f"patterns: {len(chosen)} maps of {len(models)} models to be labelled", file=sys.stderr)
     table, maps, special = sheet.measure(chosen, rows, settings["max_length"])
-    for number, page in enumerate(pages(table, maps, special), 1):
-        with atomic(directory / f"page_{number:02d}.png") as path:
-            page.savefig(path, format="png", metadata={"Software": None})
-    sheet.write_maps(directory / sheet.MAPS, maps)
+    sheet.write_maps(directory / sheet.MAPS, maps, special)
     origins_of_models = {name: origins(model["checkpoints"]) for name, model in models.items()}
     checkpoints = pd.DataFrame(
         [origins_of_models[row.model][str(row.init)] for row in table.itertuples()]

@@ -71,6 +71,6 @@ def _draw_map(axes, left: float, top: float, weights: np.ndarray, special: np.nd
     frame_x = [left, right, right, left, left]
     frame_y = [top, top, bottom, bottom, top]
     axes.plot(frame_x, frame_y, color="#888888", linewidth=0.5)
-    ticks = (special + 0.5) * SIDE / len(weights)
+    ticks = (np.flatnonzero(special) + 0.5) * SIDE / len(weights)
     axes.plot(left + ticks, np.full_like(ticks, bottom), "|", color="black", markersize=4)
     axes.plot(np.full_like(ticks, left), top + ticks, "_", color="black", markersize=4)

@@ -69,8 +69,8 @@ def choose(
 def measure(
     chosen: pd.DataFrame, rows: Mapping[str, Sequence[dict]], max_length: int
 ) -> tuple[pd.DataFrame, list[np.ndarray], list[np.ndarray]]:
-    """Measure the maps chosen: (COLUMNS, the maps [L, L] float32, positions of their special
-    tokens).
+    """Measure the maps chosen: (COLUMNS, the maps [L, L] float32, whether each of their tokens [L]
+    is special).
 
     Each has its proposed class as its label, of source `proposed`, until a person corrects it.
     """
@@ -100,7 +100,7 @@ def measure(
 
 
 class _MeasuredMap(NamedTuple):
-    """One map [L, L], its features, and the positions of its special tokens."""
+    """One map [L, L], its features, and whether each token [L] is special."""
 
     weights: np.ndarray
     features: np.ndarray
@@ -111,22 +111,21 @@ class _MeasuredMap(NamedTuple):
 def _measure_map(attended: Attended, layer: int, head: int) -> _MeasuredMap:
     weights = attended.maps[layer - 1, head - 1]
     values = features(weights, attended.special, attended.segment)
-    special = np.flatnonzero(attended.special)
     # A copy: a view would keep all maps of the batch in memory.
-    return _MeasuredMap(weights.cpu().numpy().copy(), values, special, attended.causal)
+    return _MeasuredMap(weights.cpu().numpy().copy(), values, attended.special, attended.causal)
 
 
-def write_maps(path: Path, maps: Sequence[np.ndarray]) -> None:
+def write_maps(path: Path, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> None:
     flat = np.concatenate([weights.ravel() for weights in maps])
     lengths = np.array([len(weights) for weights in maps])
     with atomic(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, flat=flat, lengths=lengths)
+        np.savez(file, flat=flat, lengths=lengths, special=np.concatenate(special))
 
 
-def read_maps(path: Path) -> list[np.ndarray]:
+def read_maps(path: Path) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Read the maps [L, L], and whether each of their tokens [L] is special."""
     with np.load(path) as stored:
-        flat = stored["flat"]
-        lengths = stored["lengths"]
-    ends = np.cumsum(lengths**2)
-    parts = np.split(flat, ends[:-1])
-    return [part.reshape(length, length) for part, length in zip(parts, lengths, strict=True)]
+        flat, lengths, special = stored["flat"], stored["lengths"], stored["special"]
+    parts = np.split(flat, np.cumsum(lengths**2)[:-1])
+    maps = [part.reshape(length, length) for part, length in zip(parts, lengths, strict=True)]
+    return maps, np.split(special, np.cumsum(lengths)[:-1])
