@@ -16,7 +16,7 @@ PYTHON = "3.11"
 SHARED = ["numpy", "scipy", "pandas", "pyyaml", "jsonschema", "threadpoolctl", "tqdm"]
 MODELS = ["torch", "transformers", "tokenizers", "safetensors", "huggingface-hub"]
 NEEDED = {
-    "compute": [*SHARED, *MODELS, "datasets", "peft", "nltk", "matplotlib"],
+    "compute": [*SHARED, *MODELS, "datasets", "peft", "nltk"],
     "figures": [*SHARED, "safetensors", "matplotlib", "seaborn", "pillow", "vl-convert-python"],
 }
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bertshift.patterns import maps as files
 from bertshift.patterns import sheet
 from bertshift.patterns.classes import FEATURES
 from bertshift.patterns.pages import pages
@@ -29,8 +30,8 @@ def test_the_table_is_of_the_maps_that_are_stored(attended, models, inputs, tmp_
     rows = dict.fromkeys(models, inputs)
     chosen = sheet.choose(models, rows, 42)
     table, maps, special = sheet.measure(chosen, rows, 64)
-    sheet.write_maps(tmp_path / "maps.npz", maps, special)
-    stored, stored_special = sheet.read_maps(tmp_path / "maps.npz")
+    files.write_maps(tmp_path / "maps.npz", maps, special)
+    stored, stored_special = files.read_maps(tmp_path / "maps.npz")
     assert list(table) == sheet.COLUMNS and set(table["source"]) == {"proposed"}
     assert table["label"].equals(table["proposed"])
     assert table[list(FEATURES)].notna().all(axis=None)

@@ -6,7 +6,7 @@ with job(snakemake) as settings:
     from bertshift.files import read_tsv, write_tsv
     from bertshift.patterns import classifier, scores
     from bertshift.patterns.labels import read_labels
-    from bertshift.patterns.sheet import MAPS, TABLE, read_maps
+    from bertshift.patterns.maps import MAPS, TABLE, read_maps
     from bertshift.rows.blocks import write_measures
     from bertshift.rows.provenance import joined
 

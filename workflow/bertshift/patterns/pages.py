@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bertshift.figures.style import styled
 from bertshift.patterns.classes import CLASSES
-from bertshift.patterns.sheet import TABLE
+from bertshift.patterns.maps import TABLE
 
 COLUMNS = 8
 SIDE, COLUMN_WIDTH, ROW_HEIGHT = 1.2, 1.375, 1.6  # inches

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bertshift.files import atomic
 from bertshift.patterns.attention import Attended, attend
 from bertshift.patterns.classes import CLASSES, FEATURES, PLACE, PROPOSED
 from bertshift.patterns.features import features, propose
@@ -16,7 +15,6 @@ from bertshift.seeds import seed_from
 
 COLUMNS = ["map", "page", "task", *PLACE, "length", *FEATURES, "proposed", "label", "source"]
 PER_PAGE = 40
-TABLE, MAPS = "maps.tsv", "maps.npz"
 
 
 def choose(
@@ -113,19 +111,3 @@ def _measure_map(attended: Attended, layer: int, head: int) -> _MeasuredMap:
     values = features(weights, attended.special, attended.segment)
     # A copy: a view would keep all maps of the batch in memory.
     return _MeasuredMap(weights.cpu().numpy().copy(), values, attended.special, attended.causal)
-
-
-def write_maps(path: Path, maps: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> None:
-    flat = np.concatenate([weights.ravel() for weights in maps])
-    lengths = np.array([len(weights) for weights in maps])
-    with atomic(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, flat=flat, lengths=lengths, special=np.concatenate(special))
-
-
-def read_maps(path: Path) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Read the maps [L, L], and whether each of their tokens [L] is special."""
-    with np.load(path) as stored:
-        flat, lengths, special = stored["flat"], stored["lengths"], stored["special"]
-    parts = np.split(flat, np.cumsum(lengths**2)[:-1])
-    maps = [part.reshape(length, length) for part, length in zip(parts, lengths, strict=True)]
-    return maps, np.split(special, np.cumsum(lengths)[:-1])
