@@ -78,6 +78,15 @@ def test_nothing_of_it_limits_a_cluster(parse):
     assert args.targets == ["figures/all"] or "figures/all" in args.targets
 
 
+def test_the_slurm_profile_loses_nothing_in_the_place_of_the_default(parse):
+    beside = vars(parse("--profile", "slurm", "figures/all"))
+    alone = vars(parse("--workflow-profile", "profiles/slurm", "figures/all"))
+    for given in (beside, alone):
+        given["max_jobs_per_timespan"] = vars(given["max_jobs_per_timespan"])
+    assert beside["executor"] == "slurm"
+    assert {key for key in beside if beside[key] != alone[key]} == {"profile", "workflow_profile"}
+
+
 def test_a_site_adds_to_the_slurm_profile(parse, site):
     alone, both = (
         parse("--profile", "slurm", "x"),
