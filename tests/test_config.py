@@ -218,17 +218,19 @@ def test_anchors_are_no_keys_of_the_configuration(tmp_path):
         load_config(merge(USER, token), ROOT)
 
 
-def test_the_command_line_gives_mappings_and_lists_as_a_file_does():
+def test_the_command_line_gives_mappings_lists_and_true_as_a_file_does():
     given = [
         "bases={base: {seeds: 2, parent: null}}",
         "bases={base: {layers: 4}}",
         "snapshots=[0, 50]",
+        "keep_activations=true",
         "scale=small",
         "world=",
     ]
     assert on_command_line(given) == {
         "bases": {"base": {"seeds": 2, "parent": None, "layers": 4}},
         "snapshots": [0, 50],
+        "keep_activations": True,
     }
     with pytest.raises(UserError, match=r"--config bases, line 1: the key 'base' stands twice"):
         on_command_line(["bases={base: {seeds: 2}, base: {seeds: 3}}"])

@@ -171,16 +171,17 @@ def read_yaml(path: Path) -> dict:
 
 
 def on_command_line(entries: Iterable[str]) -> dict:
-    """Read the mappings and lists that `--config key=value ...` gives, as a file would give them.
+    """Read the mappings, lists, true and false that `--config key=value ...` gives, as a file would
+    give them.
 
-    Snakemake takes all that they hold for text. UserError for a value that is not YAML or has a
+    Snakemake takes true, and all that the others hold, for text. UserError for a value that is not YAML or has a
     key twice.
     """
     settings: dict = {}
     for entry in entries:
         key, _, text = entry.partition("=")
         value = _parse_yaml(text, f"--config {key}")
-        if isinstance(value, (dict, list)):
+        if isinstance(value, (dict, list, bool)):
             settings = merge(settings, {key: value})
     return settings
 
