@@ -142,12 +142,14 @@ def test_a_second_call_has_nothing_to_do(finished):
     assert not set(finished.jobs("figures/all")) - {"figures/all"}
 
 
-def test_report_holds_each_figure_under_its_paper(finished):
+def test_report_holds_figures_claims_and_scores(finished):
     finished.snakemake("figures/all", "--report", "report.html", "--report-after-run")
     report = (finished.folder / "report.html").read_text()
-    for paper in PAPERS.values():
+    for name, paper in PAPERS.items():
         assert paper.NAME in report
         for figure in paper.FIGURES.values():  # of its caption the words before any mark
             assert re.split(r"[^\w ,.-]", figure.shows)[0] in report
+        assert f"results/claims/{name}.tsv" in report
     assert "Figures, claims and models, to explore" in report
+    assert "results/scores/rte.tsv" in report and "four papers, reproduced" in report
     assert not re.search(r"Error|Traceback", finished.log)

@@ -45,7 +45,12 @@ rule claims:
         blocks=of_job(figures.blocks, figures.tables_of_claims),
         published=figures.PUBLISHED,
     output:
-        "results/claims/{paper}.tsv",
+        report(
+            "results/claims/{paper}.tsv",
+            category=lambda wildcards: PAPERS[wildcards.paper].NAME,
+            caption="../report/claims.rst",
+            labels={"figure": "claims", "shows": "Each claim with its number, interval and verdict"},
+        ),
     log:
         "logs/claims/{paper}.log",
     priority: 9

@@ -226,7 +226,12 @@ rule scores:
         sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
         sources=collect("{run.folder}/source.json", run=of_job(scored)),
     output:
-        table="results/scores/{model}.tsv",
+        table=report(
+            "results/scores/{model}.tsv",
+            category="Scores",
+            caption="../report/scores.rst",
+            labels={"model": "{model}"},
+        ),
         blocks="results/scores/{model}.blocks.npy",
     log:
         "logs/scores/{model}.log",
