@@ -171,11 +171,11 @@ def read_yaml(path: Path) -> dict:
 
 
 def on_command_line(entries: Iterable[str]) -> dict:
-    """Read the mappings, lists, true and false that `--config key=value ...` gives, as a file would
-    give them.
+    """Read the mappings, lists, true and false that `--config key=value ...` gives, as a file
+    would give them.
 
-    Snakemake takes true, and all that the others hold, for text. UserError for a value that is not YAML or has a
-    key twice.
+    Snakemake takes true, and all that the others hold, for text. UserError for a value that is
+    not YAML or has a key twice.
     """
     settings: dict = {}
     for entry in entries:
