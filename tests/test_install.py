@@ -50,7 +50,7 @@ def test_the_wheel_brings_the_library_and_the_demos_world(installed):
     packages = {
         path.name for path in installed.iterdir() if path.suffix not in (".data", ".dist-info")
     }
-    assert packages == {"bertshift", "demo_world"}
+    assert packages == {"bertshift", "demo_world", "snakemake_logger_plugin_jobs"}
     assert (installed / "demo_world/lexicon.yaml").is_file()
 
 

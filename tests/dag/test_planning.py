@@ -34,14 +34,15 @@ class Planned(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def estimated(project, planned):
+def estimated(project, dry_run):
     """Plan for a scale, by a real dry run."""
 
     def of(scale: str) -> Planned:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(project.folder)
             config, room = planning.parse_options(OPTIONS[scale])
-            jobs = planning.jobs_of(planned(scale))
+            _, file = dry_run(scale)
+            jobs = planning.read_jobs(file)
             return Planned(jobs, Estimate(config, TABLE, "jobs" in room), room)
 
     return of

@@ -13,12 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from itertools import chain, takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import yaml
 
 from bertshift.config import load_config, merge, read_yaml
 from bertshift.errors import UserError
+from bertshift.files import read_jsonl
 from bertshift.naming import parse_comparison, parse_model
 from bertshift.papers import catalogue
 from bertshift.probes.settings import ProbeSettings
@@ -34,18 +36,17 @@ from bertshift.shipped import ROOT
 MB, GB, BATCH_TOKENS = 1e6, 1e9, 2048  # a model reads batches of so many tokens
 # The table of costs weighs as much as jobs of so many seconds: a few small jobs change little.
 TABLE_SECONDS = 60
-BLOCK = re.compile(r"^ *(?:local)?rule (\S+):\n((?: +\w+: .*\n)+)", re.MULTILINE)
 READ = re.compile(r"^results/(?:stimuli/|activations/.*/)([^/.]+)(?:\.jsonl)?$", re.MULTILINE)
 COLUMNS = ["stage", "jobs", "GPU-hours", "CPU-hours", "operations", "disk", "memory", "source"]
 
 
 class Job(NamedTuple):
-    """A job as a dry run prints it; jobs of a group are indented."""
+    """A job as a dry run tells of it (workflow/snakemake_logger_plugin_jobs)."""
 
     rule: str
     wildcards: Mapping[str, str]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
     log: str
     threads: int
     gpu: bool
@@ -65,23 +66,11 @@ class Training(NamedTuple):
     batch_size: int
 
 
-def jobs_of(printed: str) -> dict[str, Job]:
-    """Read the jobs that a dry run has printed, by their first output."""
-    jobs = {}
-    for rule, block in BLOCK.findall(printed):
-        fields = defaultdict(str, re.findall(r"^ +(\w+): (.*)$", block, re.MULTILINE))
-        outputs = tuple(fields["output"].split(", "))
-        jobs[outputs[0]] = Job(
-            rule=rule,
-            wildcards=dict(re.findall(r"(\w+)=([^,]*)", fields["wildcards"])),
-            inputs=tuple(fields["input"].split(", ")),
-            outputs=outputs,
-            log=fields["log"],
-            threads=int(fields["threads"] or 1),
-            gpu=" gpu=1" in fields["resources"],
-        )
-    jobs.pop("", None)  # names of targets
-    return jobs
+def read_jobs(file: Path) -> dict[str, Job]:
+    """Read the jobs that a dry run has written, by their first output."""
+    jobs = [Job(**fields) for fields in read_jsonl(file)]
+    # Names of targets have no output.
+    return {job.outputs[0]: job for job in jobs if job.outputs}
 
 
 class Estimate:
@@ -432,11 +421,18 @@ def parse_options(options: Sequence[str]) -> tuple[dict, dict[str, int]]:
 def dry_run(*arguments: str, folder: Path | None = None) -> dict[str, Job]:
     """Ask snakemake, called in `folder` or here, for its jobs. Exit with its message if it
     refuses."""
-    command = [sys.executable, "-m", "snakemake", *arguments, "--dry-run"]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stdout + done.stderr)
-    return jobs_of(done.stdout)
+    with TemporaryDirectory() as temporary:
+        file = Path(temporary) / "jobs.jsonl"
+        command = [sys.executable, "-m", "snakemake", *arguments, "--dry-run", *writing_jobs(file)]
+        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(done.stdout + done.stderr)
+        return read_jobs(file)
+
+
+def writing_jobs(file: Path) -> list[str]:
+    """Return the options with which snakemake writes its jobs to a file for `read_jobs`."""
+    return ["--logger", "jobs", "--logger-jobs-file", str(file)]
 
 
 def describe_lacking(lacking: Mapping[str, Sequence[str]]) -> str:
