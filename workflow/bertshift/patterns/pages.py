@@ -42,9 +42,9 @@ def _draw_page(
     axes.axis("off")
     axes.text(
         LEFT,
-        0.35,
-        f"{title}. In a copy of {TABLE} correct the column `label`:"
-        f" {', '.join(CLASSES)}. Query down, key right; ticks: special tokens, and the first.",
+        0.5,
+        f"{title}. In a copy of {TABLE} correct the column `label`: {', '.join(CLASSES)}.\n"
+        "Query down, key right; ticks: special tokens, and the first.",
         fontsize=9,
     )
     for number, row in enumerate(rows.to_dict("records")):
