@@ -3,7 +3,7 @@
 import pytest
 
 from bertshift.measures import OF_DUMPS
-from bertshift.planning import jobs_of
+from bertshift.planning import read_jobs, writing_jobs
 
 NOISY = [
     "results/rsa/rte.noise_vs_base.tsv",
@@ -28,11 +28,13 @@ TARGETS = [
 
 
 @pytest.fixture(scope="module")
-def read_by(copy_project):
+def read_by(copy_project, tmp_path_factory):
     """read_by(output) -> the files that its job reads."""
     project = copy_project()
     project.config = {**project.config, "noise": {"draws": 3}}
-    jobs = jobs_of(project.snakemake(*TARGETS, "--dry-run")).values()
+    file = tmp_path_factory.mktemp("plan") / "jobs.jsonl"
+    project.snakemake(*TARGETS, "--dry-run", *writing_jobs(file))
+    jobs = read_jobs(file).values()
     inputs = {output: list(job.inputs) for job in jobs for output in job.outputs}
     return inputs.__getitem__
 
