@@ -174,14 +174,16 @@ def read_tsv(path: str | os.PathLike) -> "pd.DataFrame":
 
     try:
         # "NA" and "null" are words here, not missing values. A text may hold a lone CR.
-        return pd.read_csv(
-            path,
-            sep="\t",
-            dtype=dict.fromkeys(TEXTS, str),
-            keep_default_na=False,
-            na_values=[""],
-            lineterminator="\n",
-        )
+        # Tables are small and read piece by piece, for which Arrow's texts take longer.
+        with pd.option_context("mode.string_storage", "python"):
+            return pd.read_csv(
+                path,
+                sep="\t",
+                dtype=dict.fromkeys(TEXTS, str),
+                keep_default_na=False,
+                na_values=[""],
+                lineterminator="\n",
+            )
     except ValueError as error:  # the class of pandas' errors
         raise damaged(path, error) from error
 

@@ -170,7 +170,10 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     table = pd.concat(parts, ignore_index=True)
     # Texts side by side in one array: rows are taken thousands of times, and an array for each
     # column takes most of that time.
-    return table.astype(dict.fromkeys(table.select_dtypes("str"), object)).copy()
+    table = table.astype(dict.fromkeys(table.select_dtypes("str"), object)).copy()
+    # In an array of its own: rows get other values as often, without a copy of all numbers.
+    table.insert(table.columns.get_loc("value"), "value", table.pop("value"))
+    return table
 
 
 def _name_rows(model: str, rows: pd.DataFrame) -> str:
@@ -193,9 +196,34 @@ def _split_failures(rows: pd.DataFrame, failed: np.ndarray) -> Trained:
     return rows[~failed], frozenset(runs.itertuples(index=False, name=None))
 
 
-class Results:
-    """Rows of `labelled`, of one replicate or of all. Claims share it: rows that several of them
-    read are looked up once.
+class _Lookup:
+    """Rows and numbers that several claims read are looked up once."""
+
+    def __init__(self):
+        self._rows: dict[tuple, pd.DataFrame] = {}
+        self._trained: dict[tuple, Trained] = {}
+        # What `remember` keeps, and the evidence that it was read from.
+        self.remembered: dict[tuple, object] = {}
+        self.evidence: dict[tuple, Evidence] = {}
+
+    def rows(self, name: str, **where) -> pd.DataFrame:
+        """Select the rows of the model `name` that have these values; NotTestableError if there
+        are none."""
+        key = (name, *where.items())
+        if key not in self._rows:
+            self._rows[key] = self._select(name, where)
+        return self._rows[key]
+
+    def trained(self, name: str, **where) -> Trained:
+        """Split `rows` into those of runs that trained and the runs that failed to."""
+        key = (name, *where.items())
+        if key not in self._trained:
+            self._trained[key] = self._split(name, where)
+        return self._trained[key]
+
+
+class Results(_Lookup):
+    """Rows of `labelled`, of one replicate or of all. Claims share it.
 
     `left_out` has the values without each block of inputs, under the labels of the rows that have
     them; `failed` says by label which rows are of runs that failed to train.
@@ -212,12 +240,9 @@ class Results:
             blocks = table.reindex(columns=JACKKNIFE_COLUMNS)
             left_out = blocks.dropna(axis=1, how="all").dropna()
             failed = statistics.failures(table).to_numpy()
+        super().__init__()
         self._left_out, self._failed = left_out, failed
-        self._rows: dict[tuple, pd.DataFrame] = {}
-        self._trained: dict[tuple, Trained] = {}
-        # What `remember` keeps, and the evidence that it was read from.
-        self.remembered: dict[tuple, object] = {}
-        self.evidence: dict[tuple, Evidence] = {}
+        self.complete = self
 
     @cached_property
     def models(self) -> dict[str, pd.DataFrame]:
@@ -263,7 +288,7 @@ class Results:
         labels = self._left_out.index.intersection(rows.index)
         return Results(rows, self._left_out.loc[labels], self._failed)
 
-    def without_blocks(self, names: set[str]) -> list["Results"]:
+    def without_blocks(self, names: set[str]) -> list["ResultsWithoutBlock"]:
         """List these results without each block of inputs; empty if the models of these names have
         no such values."""
         if names.isdisjoint(self._names_with_blocks):
@@ -276,21 +301,13 @@ class Results:
         return set(self.table.loc[labels, "name"])
 
     @cached_property
-    def _without_each_block(self) -> list["Results"]:
-        return [_ResultsWithoutBlock(self, self._left_out[block]) for block in self._left_out]
+    def _without_each_block(self) -> list["ResultsWithoutBlock"]:
+        return [ResultsWithoutBlock(self, self._left_out[block]) for block in self._left_out]
 
     def has_seed_of(self, names: set[str]) -> bool:
         """Test whether some model of these names is fine-tuned."""
         models = [self.models[name] for name in names if name in self.models]
         return any((rows["seed"] != 0).any() for rows in models)
-
-    def rows(self, name: str, **where) -> pd.DataFrame:
-        """Select the rows of the model `name` that have these values; NotTestableError if there
-        are none."""
-        key = (name, *where.items())
-        if key not in self._rows:
-            self._rows[key] = self._select(name, where)
-        return self._rows[key]
 
     def _select(self, name: str, where: Mapping) -> pd.DataFrame:
         if name not in self.models:
@@ -305,31 +322,32 @@ class Results:
                 raise NotTestableError(f"no {noun} '{value}' for {labelling.label_of(name)}")
         return rows.iloc[positions] if where else rows
 
-    def trained(self, name: str, **where) -> Trained:
-        """Split `rows` into those of runs that trained and the runs that failed to."""
-        key = (name, *where.items())
-        if key not in self._trained:
-            self._trained[key] = self._split(name, where)
-        return self._trained[key]
+    def values(self, labels: pd.Index) -> np.ndarray:
+        """Return the values of the rows with these labels."""
+        return self.table["value"].loc[labels].to_numpy(float)
 
     def _split(self, name: str, where: Mapping) -> Trained:
         rows = self.rows(name, **where)
         return _split_failures(rows, self._failed[rows.index])
 
 
-class _ResultsWithoutBlock(Results):
+class ResultsWithoutBlock(_Lookup):
     """The rows of `complete` with the values without one block of inputs. It looks rows up in
     `complete`, which remembers them."""
 
     def __init__(self, complete: Results, values: pd.Series):
-        labels = complete.table.index
-        values = values.reindex(labels).fillna(complete.table["value"])
-        table = complete.table.assign(value=values)
-        super().__init__(table, complete._left_out[:0], complete._failed)
+        super().__init__()
         self.complete = complete
+        labels = complete.table.index
         # By label, without looking these up: rows are taken thousands of times.
         self._value_by_label = np.full(labels.max() + 1, np.nan)
-        self._value_by_label[labels] = values
+        self._value_by_label[labels] = complete.table["value"]
+        is_of_table = values.index.isin(labels)
+        self._value_by_label[values.index[is_of_table]] = values[is_of_table]
+
+    def values(self, labels: pd.Index) -> np.ndarray:
+        """Return the values of the rows with these labels."""
+        return self._value_by_label[labels]
 
     def _select(self, name: str, where: Mapping) -> pd.DataFrame:
         return self._replace_values(self.complete.rows(name, **where))
@@ -340,7 +358,7 @@ class _ResultsWithoutBlock(Results):
 
     def _replace_values(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Give the rows the values without the block; they share all other columns."""
-        return rows.assign(value=self._value_by_label[rows.index])
+        return rows.assign(value=self.values(rows.index))
 
 
 def remember(read: Callable) -> Callable:
@@ -372,7 +390,7 @@ class Evidence:
     and `layers_read` the layers of its curves.
     """
 
-    def __init__(self, results: Results):
+    def __init__(self, results: Results | ResultsWithoutBlock):
         self.results = results
         self.read: set[str] = set()
         self.failed: set[tuple] = set()
@@ -409,7 +427,8 @@ class Evidence:
 
     @remember
     def _average_by_layer(self, name: str, **where) -> dict[int, float]:
-        return average_by("layer", self.rows(name, **where))
+        rows = self._on_complete().rows(name, **where)
+        return average_by("layer", rows, self.results.values(rows.index))
 
     def spearman(self, name: str, kind: str) -> Curve:
         """Read the Spearman correlation of a structural probe (`depth`, `distance`) on dev by
@@ -420,7 +439,8 @@ class Evidence:
     def _average_spearman(self, name: str, kind: str) -> dict[int, float]:
         where = {"metric": "structural_probe", "measure": "spearman", "split": "dev"}
         rows = self.rows(name, **where, kind=kind)
-        return average_by("layer", rows[rows["rank"] == rows["rank"].max()])
+        rows = rows[rows["rank"] == rows["rank"].max()]
+        return average_by("layer", rows, rows["value"])
 
     def edge_probes(self, name: str, variant: str, **where) -> pd.DataFrame:
         """Read the micro-F1 of edge probes over all labels, from 0 to 1."""
@@ -434,16 +454,29 @@ class Evidence:
         What was run on a sample and again on the complete development set has its complete row
         alone.
         """
+        complete = self._on_complete()
+        rows = complete._complete_ablations(task, metric)
+        delta = rows["delta"]
+        values = self.results.values(rows.index)
+        if metric == "ablation":  # values may be those without a block of inputs
+            delta = values - self.results.values(complete._baselines(task, metric))
+        return rows.assign(value=values, delta=statistics.POINTS * delta)
+
+    @remember
+    def _complete_ablations(self, task: str, metric: str) -> pd.DataFrame:
         rows = self.rows(task, metric=metric, variant="uniform", headline=True)
         rows = rows.sort_values("sample", kind="stable")  # complete, sample
-        rows = rows.drop_duplicates(["init", "seed", "layer", "head"])
-        if metric == "ablation":  # values may be those without a block of inputs
-            run = ["init", "seed", "sample"]
-            base = self.rows(task, metric=metric, variant="none", headline=True)
-            base = base.set_index(run)["value"]
-            scores = base[pd.MultiIndex.from_frame(rows[run])].to_numpy()
-            rows = rows.assign(delta=rows["value"] - scores)
-        return rows.assign(delta=statistics.POINTS * rows["delta"])
+        return rows.drop_duplicates(["init", "seed", "layer", "head"])
+
+    @remember
+    def _baselines(self, task: str, metric: str) -> np.ndarray:
+        """Find for each row of `_complete_ablations` the label of its run with nothing
+        disabled."""
+        run = ["init", "seed", "sample"]
+        disabled = self._complete_ablations(task, metric)
+        base = self.rows(task, metric=metric, variant="none", headline=True)
+        labels = pd.Series(base.index, pd.MultiIndex.from_frame(base[run]))
+        return labels[pd.MultiIndex.from_frame(disabled[run])].to_numpy()
 
     @remember
     def relation_heads(self, name: str, variant: str) -> pd.DataFrame:
@@ -475,7 +508,7 @@ class Evidence:
         nothing to compare with.
         """
         rows = self._sweep_rows(task)
-        means = average_by("position", rows)
+        means = average_by("position", rows, rows["value"])
         return Curve(means, int(rows["layers"].iloc[0]), self.layers_read)
 
     @remember
@@ -502,6 +535,13 @@ class Evidence:
         self.read.add(name)
         return self._without_failures(name, trained)
 
+    def _on_complete(self) -> "Evidence":
+        """Make the evidence of the same rows with their values on all blocks of inputs; what it
+        reads is read here too."""
+        complete = Evidence(self.results.complete)
+        complete.read, complete.failed = self.read, self.failed
+        return complete
+
     def _without_failures(self, name: str, trained: Trained) -> pd.DataFrame:
         """Return the rows of a model's runs that did not fail to train, and collect in `failed`
         those that did."""
@@ -519,11 +559,11 @@ class Evidence:
         return rows
 
 
-def average_by(column: str, rows: pd.DataFrame) -> dict[int, float]:
+def average_by(column: str, rows: pd.DataFrame, values: np.ndarray) -> dict[int, float]:
     """Average the values of rows by the whole numbers in a column, as pandas does: without values
     and numbers that are NaN; NaN where all values are."""
     # Claims average thousands of times; pandas takes ten times as long for it.
-    numbers, values = rows[column].to_numpy(float), rows["value"].to_numpy(float)
+    numbers, values = rows[column].to_numpy(float), np.asarray(values, float)
     is_number, is_value = ~np.isnan(numbers), ~np.isnan(values)
     values = np.where(is_value, values, 0.0)[is_number]
     layers, groups = np.unique(numbers[is_number], return_inverse=True)
