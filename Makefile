@@ -3,7 +3,7 @@ VENV := .venv
 READY := $(VENV)/.installed
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: envs figures plan test quick guide rehearse release verify redraw compare site venv clean-venv
+.PHONY: envs figures plan test test-slow test-all guide rehearse release verify redraw compare site venv clean-venv
 
 # The environment, then every figure at the scale that config/experiments.yaml names.
 figures: $(READY)
@@ -14,16 +14,19 @@ figures: $(READY)
 plan: $(READY)
 	PATH="$(BIN):$$PATH" PYTHONPATH=workflow python -m bertshift.planning $(TARGET) $(OPTIONS)
 
-# The environment, then the whole test suite.
-test: $(READY)
-	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --no-loadscope-reorder
+PYTEST = PATH="$(BIN):$$PATH" python -m pytest -q -n 2 --no-loadscope-reorder
 
-# The tests of single modules, in two to four minutes on two cores.
-MODULES := metrics rows activations ablation probes patterns verdicts models data tasks training \
-  requests running api papers page/test_data.py release/test_redraw.py test_config.py test_naming.py \
-  test_files.py test_hygiene.py test_enumerations.py
-quick: $(READY)
-	PATH="$(BIN):$$PATH" python -m pytest -q -n 2 $(addprefix tests/,$(MODULES))
+# What to run after each change: ten minutes on two cores. All units, the workflow at its smallest with figures, claims and
+# page, two models compared through the API, archives drawn again.
+test: $(READY)
+	$(PYTEST) -m "not slow"
+
+# The rest: each test or file says at its mark `slow` why it is one.
+test-slow: $(READY)
+	$(PYTEST) -m slow
+
+# Every test, once.
+test-all: test test-slow
 
 # A scale's own file whole, small or paper, on made data and narrow models: no network, two CPU cores, 45 or 20 minutes.
 SCALE ?= paper

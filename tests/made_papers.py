@@ -31,7 +31,7 @@ def shipped(scale="demo"):
 
 
 @cache
-def _unpacked():
+def unpacked():
     """(configuration, folder) of the real run's tables. The folder goes with the process."""
     folder = TemporaryDirectory()
     config = redraw.prepare(REAL[0], Path(folder.name), {}, more=REAL[1:])
@@ -42,14 +42,14 @@ def _unpacked():
 
 @cache
 def _table(path):
-    _, folder = _unpacked()
+    _, folder = unpacked()
     return completed(path, read_tsv(Path(folder.name) / path))[0]
 
 
 def needs(name, item=""):
     """The paths of figure `name` of the real run, or of these models of it alone, without noise
     that it lacks."""
-    config, folder = _unpacked()
+    config, folder = unpacked()
     return [
         path
         for path in catalogue.needs(name, config)
@@ -113,7 +113,7 @@ def _twice(table, columns, first=1, end=np.inf):
 def configuration(*names):
     """The real run's configuration, with figures `names` alone, each of model MNLI alone, if any
     are named."""
-    config, _ = _unpacked()
+    config, _ = unpacked()
     if not names:
         return config
     real_figures = config["figures"]

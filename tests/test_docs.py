@@ -100,6 +100,7 @@ def saved_and_checked(drawn, **files):
     style.styled(assert_legible)(figure)
 
 
+@pytest.mark.slow("every figure")
 def test_real_figures_and_claims_are_what_the_program_draws_today(tmp_path, monkeypatch):
     """Figures and claims come from their archive, as the guide says; a few digits may differ
     between processors."""
@@ -265,6 +266,7 @@ def jobs_shown(heading):
     return shown
 
 
+@pytest.mark.slow("many dry runs")
 def test_the_tutorials_edit_runs_what_it_says(copy_project):
     """Jobs that compute nothing leave the same records as those that do."""
     project = copy_project()

@@ -130,6 +130,7 @@ def two_models(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow("an environment")
 def test_the_base_compares_two_models_and_draws_with_an_extra(environment, two_models):
     asked = [
         "-S",

@@ -85,6 +85,7 @@ def unchanged(table):
     return table.assign(**set_, **({"delta": 0.0} if "delta" in table else {}))
 
 
+@pytest.mark.slow("every figure")
 @pytest.mark.parametrize("state", [ONE, MOST])
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_drawn_and_every_claim_decided(published, name, state):

@@ -22,6 +22,7 @@ def gpu():
     return module
 
 
+@pytest.mark.slow("a whole benchmark")
 def test_a_cpu_gives_its_own_numbers_and_every_section_a_table(gpu, tmp_path):
     alone = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, SCRIPT, "--tiny", "--out", tmp_path]

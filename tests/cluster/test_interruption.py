@@ -8,6 +8,8 @@ import psutil
 import pytest
 from cluster.conftest import Interrupted
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 
 @pytest.fixture
 def interrupted(undisturbed, tmp_path):

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from cluster.conftest import ON_SLURM, Interrupted, tables
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 
 def demo(slurm, project):
     project.snakemake(*ON_SLURM, "figures/all")

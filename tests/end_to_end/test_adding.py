@@ -7,6 +7,8 @@ from test_docs import TEMPLATE, write_own_task
 
 from bertshift.files import read_tsv
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 FIGURE = '''"""Cosine of tokens, by layer."""
 
 from bertshift.figures import numbers

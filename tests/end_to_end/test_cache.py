@@ -1,9 +1,12 @@
 """Two folders that share a cache: the second takes over what the first has made, and no run passes
 for another."""
 
+import pytest
 from conftest import TINY
 
 from bertshift.config import merge
+
+pytestmark = pytest.mark.slow("whole workflow")
 
 RUNS = [f"results/pretrained/base/init{init}/model.safetensors" for init in (1, 2)]
 SHARED = ["--cache", "dataset", "checkpoint", "corpus", "vocabulary", "pretrain"]

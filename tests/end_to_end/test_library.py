@@ -9,6 +9,8 @@ import bertshift
 from bertshift.files import blocks_beside, read_jsonl
 from bertshift.rows.blocks import write_with_blocks
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 SAME = [
     "init",
     "seed",

@@ -12,6 +12,8 @@ from conftest import ROOT, TINY, Project
 
 from bertshift.config import merge, read_yaml
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 # Their rules have names and habits of their own; one is called as one of ours is.
 THEIRS = """
 configfile: "config/theirs.yaml"

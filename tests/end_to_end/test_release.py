@@ -14,6 +14,8 @@ from PIL import Image
 
 from bertshift.files import read_tsv, write_tsv
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 TABLE = "results/rsa/rte_vs_base.tsv"
 
 

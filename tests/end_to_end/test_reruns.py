@@ -7,6 +7,8 @@ import pytest
 
 from bertshift.measures import METRICS
 
+pytestmark = pytest.mark.slow("many dry runs")
+
 
 @pytest.fixture
 def project(finished):

@@ -11,6 +11,8 @@ from safetensors.torch import load
 from bertshift.config import merge
 from bertshift.files import read_tsv
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 TABLE, FOLDER = "results/frozen/rte@other.tsv", "results/pretrained/other/init1"
 
 

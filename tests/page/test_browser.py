@@ -12,6 +12,8 @@ from bertshift.files import write_text
 from bertshift.page import compared
 from bertshift.page.render import render
 
+pytestmark = pytest.mark.slow("a browser")
+
 INSTALL = "no Chromium: apt-get install -y --no-install-recommends chromium"
 
 

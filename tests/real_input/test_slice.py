@@ -9,6 +9,8 @@ from conftest import ROOT
 from bertshift.config import merge
 from bertshift.files import read_json, read_tsv
 
+pytestmark = pytest.mark.slow("real input")
+
 HEADS = (6, 8, 10)  # figures of one sweep
 # Measured once more by an independent version.
 MEASURES = ("cosine", "js", "rsa", "svcca", "similarity")

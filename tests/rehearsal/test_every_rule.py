@@ -10,6 +10,8 @@ from rehearsal.__main__ import ROOT, rehearsal
 
 from bertshift.files import read_tsv
 
+pytestmark = pytest.mark.slow("whole workflow")
+
 SHOWN = {
     "kovaleva2019": {
         "figure2": {"models": ["mrpc"]},

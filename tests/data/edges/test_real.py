@@ -3,12 +3,15 @@
 import re
 from collections import Counter
 
+import pytest
 from conftest import ROOT
 
 from bertshift.config import read_catalogue
 from bertshift.data.edges import propbank, uner
 from bertshift.data.edges.prepare import prepare_edges
 from bertshift.data.edges.records import read_edge_sidecar
+
+pytestmark = pytest.mark.slow("real input")
 
 CATALOGUE = read_catalogue(ROOT / "config/edges.yaml")
 
