@@ -109,11 +109,21 @@ def _send_script(server: socket.socket, address: str) -> None:
     server.sendall(message)
 
 
+# Modules that jobs import beside the library: in Snakemake's first lines of a script, and where
+# matplotlib saves a first picture and a first font.
+OTHERS = (
+    "snakemake.utils",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    *(f"fontTools.ttLib.tables.{table}" for table in ("_g_l_y_f", "G_P_O_S_", "G_S_U_B_")),
+)
+
+
 def import_library() -> None:
-    """Import the modules that jobs need: the library, and those of Snakemake's first lines in a
-    script."""
+    """Import the modules that jobs need."""
     gc.disable()
-    importlib.import_module("snakemake.utils")
+    for name in OTHERS:
+        importlib.import_module(name)
     for module in pkgutil.walk_packages(bertshift.__path__, "bertshift."):
         importlib.import_module(module.name)
     gc.enable()
