@@ -1,5 +1,6 @@
 """Replicates of a table, and means over them, in float64."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 from bertshift.errors import UserError
 from bertshift.rows import blocks, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.estimates import Estimate, Shared, estimate
+from bertshift.rows.estimates import Shared, estimate
 
 POINTS = 100  # a score of 1 in points, in which papers print accuracy, F1, attachment scores
 # The beginning of a replicate's name, and its unit.
@@ -83,23 +84,27 @@ def with_replicates(table: pd.DataFrame, group_by: Sequence[str] = ()) -> pd.Dat
     not independent of each other, or the pair of runs where two are compared ("init1-2"). One
     pretraining run: the fine-tuning seed, or the pair of seeds ("seed1-2").
     """
-    init = _name_replicate(table, "init")
-    seed = _name_replicate(table, "seed")
+    inits, seeds = _name_replicates(table, "init"), _name_replicates(table, "seed")
     group = [table[key] for key in group_by] or np.zeros(len(table))
     one_run = table["init"].groupby(group).transform("nunique") == 1
     fine_tuned = (table["seed"] != 0).groupby(group).transform("any")
-    by_seed = one_run & fine_tuned & ~init.str.contains("-")
-    return table.assign(replicate=("init" + init).where(~by_seed, "seed" + seed))
+    names = [
+        f"seed{seed}" if is_of_seeds and "-" not in init else f"init{init}"
+        for init, seed, is_of_seeds in zip(inits, seeds, one_run & fine_tuned)
+    ]
+    return table.assign(replicate=pd.Series(names, table.index, str))
 
 
-def _name_replicate(table: pd.DataFrame, key: str) -> pd.Series:
+def _name_replicates(table: pd.DataFrame, key: str) -> list[str]:
     """Name each row's `key`, joined with the reference's where that differs."""
-    names = table[key].astype(str)
+    own = table[key].tolist()
     if f"ref_{key}" not in table:
-        return names
-    reference = table[f"ref_{key}"].fillna(0).astype(int)  # metrics of one model have none
-    is_alone = (reference == 0) | (reference == table[key])
-    return names.where(is_alone, names + "-" + reference.astype(str))
+        return list(map(str, own))
+    references = table[f"ref_{key}"].fillna(0).astype(int).tolist()  # metrics of one model: none
+    return [
+        str(run) if reference in (0, run) else f"{run}-{reference}"
+        for run, reference in zip(own, references)
+    ]
 
 
 def unit_of(replicate: str) -> str:
@@ -154,50 +159,60 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     if not is_finite.all():
         estimate(means.loc[~is_finite, "value"])  # raises UserError
     summary = rows.drop_duplicates("cell").set_index("cell")
-    # A table of whole numbers alone has columns of integers, which take no means.
-    summary = summary.assign(value=np.nan, low=np.nan, high=np.nan)
-    summary = summary.assign(each="", interval="", replicates=0)
     summary["unit"] = summary["replicate"].map(unit_of)
     widest = dict(zip(ranges.ENDS, ranges.ANY, strict=True))
-    bounds = summary.reindex(columns=ranges.ENDS).fillna(widest)
-    examples = summary.get(ranges.SHARE_OF, pd.Series(np.nan, summary.index))
+    bounds = summary.reindex(columns=ranges.ENDS).fillna(widest).to_numpy()
+    examples = summary.get(ranges.SHARE_OF, pd.Series(np.nan, summary.index)).to_numpy()
     shared = summary.reindex(columns=ranges.SHARED).fillna({"shared_freedom": 1})
     shared["shared_variance"] = shared["shared_variance"].where(by_seed(summary["unit"]), 0.0)
-    shared = shared.fillna(0.0)
-    # A row for each cell, a column for each number and replicate.
+    shared = shared.fillna(0.0).to_numpy()
+    # In one array, as frames take many times as long: [cells, value and blocks, replicates].
     wide = means.unstack()
+    names = wide["value"].columns.to_numpy()
+    numbers = wide.to_numpy().reshape(len(wide), 1 + len(jackknife), len(names))
+    found = {name: np.empty(len(wide)) for name in ("value", "low", "high")}
+    found |= {name: np.empty(len(wide), object) for name in ("each", "interval")}
+    found["replicates"] = np.empty(len(wide), int)
     # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
-    patterns = [is_present.tobytes() for is_present in wide.notna().to_numpy()]
-    for _, cells in wide.groupby(patterns, sort=False):
-        cells = cells.dropna(axis="columns")
-        index = cells.index
-        group = _estimate_cells(cells, bounds.loc[index], examples[index], shared.loc[index])
-        numbers = np.column_stack([group.mean, group.low, group.high])
-        summary.loc[index, ["value", "low", "high"]] = numbers
-        summary.loc[index, ["replicates", "interval"]] = group.replicates, group.interval
-        if group.replicates > 1:
-            summary.loc[index, "each"] = [joined(row) for row in cells["value"].to_numpy()]
+    for cells in _same_presence(numbers):
+        values, left_out, is_present = _without_missing(numbers[cells])
+        group = estimate(
+            values,
+            names=list(names[is_present]),
+            left_out=left_out,
+            bounds=bounds[cells].T,
+            examples=examples[cells],
+            shared=Shared(*shared[cells].T),
+        )
+        found["value"][cells], found["low"][cells] = group.mean, group.low
+        found["high"][cells], found["interval"][cells] = group.high, group.interval
+        found["replicates"][cells] = group.replicates
+        several = group.replicates > 1
+        found["each"][cells] = [joined(each) if several else "" for each in values.T]
+    summary = summary.assign(**found).astype({"each": str, "interval": str})
     return summary[columns].reset_index(drop=True)
 
 
-def _estimate_cells(
-    cells: pd.DataFrame, bounds: pd.DataFrame, examples: pd.Series, shared: pd.DataFrame
-) -> Estimate:
-    """Estimate the mean of each row of `cells`, whose columns are (number, replicate)."""
-    values = cells["value"]
-    left_out = [
-        cells[name].to_numpy().T
-        for name in JACKKNIFE_COLUMNS
-        if name in cells and cells[name].shape == values.shape
-    ]
-    return estimate(
-        values.to_numpy().T,
-        names=list(values),
-        left_out=np.stack(left_out, axis=1) if left_out else None,
-        bounds=bounds.to_numpy().T,
-        examples=examples.to_numpy(),
-        shared=Shared(*shared.to_numpy().T),
-    )
+def _same_presence(numbers: np.ndarray) -> list[np.ndarray]:
+    """List the positions of the cells that have the same replicates and blocks."""
+    patterns = defaultdict(list)
+    for position, is_present in enumerate(~np.isnan(numbers)):
+        patterns[is_present.tobytes()].append(position)
+    return [np.array(positions) for positions in patterns.values()]
+
+
+def _without_missing(
+    numbers: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Split the numbers of cells with the same replicates and blocks, [cells, 1 + B, R], into
+    values [r, cells] and values without each block [r, b, cells]: of the replicates that there
+    are, which come third, and of the blocks that all of them have."""
+    is_there = ~np.isnan(numbers[0])
+    is_present, of_blocks = is_there[0], is_there[1:]
+    is_known = (of_blocks == is_present).all(axis=1)
+    present = numbers[:, :, is_present].transpose(2, 1, 0)
+    left_out = np.ascontiguousarray(present[:, 1:][:, is_known]) if is_known.any() else None
+    return np.ascontiguousarray(present[:, 0]), left_out, is_present
 
 
 def joined(values) -> str:
