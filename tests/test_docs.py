@@ -266,7 +266,7 @@ def jobs_shown(heading):
     return shown
 
 
-@pytest.mark.slow("many dry runs")
+@pytest.mark.slow("many runs")
 def test_the_tutorials_edit_runs_what_it_says(copy_project):
     """Jobs that compute nothing leave the same records as those that do."""
     project = copy_project()

@@ -99,6 +99,7 @@ def test_all_figures_are_the_default_target_and_what_they_read_can_be_fetched_be
 
 
 # Three pretraining runs of `base` at the paper's scale, as Merchant et al. averaged over.
+@pytest.mark.slow("large dry runs")
 @pytest.mark.parametrize(("scale", "checkpoints"), [("small", 5), ("paper", 7)])
 def test_the_same_figures_at_every_scale(project, planned, scale, checkpoints):
     jobs = counted(planned(scale))

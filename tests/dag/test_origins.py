@@ -11,6 +11,8 @@ from conftest import TINY
 
 from bertshift.config import merge
 
+pytestmark = pytest.mark.slow("many runs")
+
 STUB = """
 import hashlib
 from pathlib import Path

@@ -71,6 +71,7 @@ def table(printed: str) -> dict[str, list[str]]:
     return {stage: re.split(r" {2,}", cells) for stage, cells in rows}
 
 
+@pytest.mark.slow("large dry runs")
 def test_every_rule_has_a_stage(demo, paper):
     assert TABLE["rules"].keys() - {"other"} <= STAGE.keys()
     assert {job.rule for job in [*demo.jobs.values(), *paper.jobs.values()]} <= STAGE.keys()
@@ -82,6 +83,7 @@ def test_the_demo_takes_what_was_measured(demo):
     assert all(0.5 < found[stage] / DEMO[stage] < 2 for stage in DEMO), found
 
 
+@pytest.mark.slow("large dry runs")
 def test_a_cluster_counts_gpu_hours(paper):
     found = hours(paper)
     assert all(0.5 < found[stage] / PAPER[stage] < 2 for stage in PAPER), found
@@ -215,6 +217,7 @@ def partial_mirror(tmp_path_factory):
     return ["--config", "scale=small", f"data={{source: mirror, mirror: {folder}}}"]
 
 
+@pytest.mark.slow("large dry runs")
 def test_what_can_be_planned_is_and_what_lacks_data_is_named(project, partial_mirror):
     done = command(project, *partial_mirror)
     assert done.returncode == 0, done.stderr
@@ -232,6 +235,7 @@ def test_what_can_be_planned_is_and_what_lacks_data_is_named(project, partial_mi
     assert "Not planned" not in left.stdout
 
 
+@pytest.mark.slow("large dry runs")
 def test_one_table_is_planned_for_what_it_needs_itself(project, partial_mirror):
     done = command(project, "results/scores/mrpc.tsv", *partial_mirror)
     assert done.returncode == 0, done.stderr
@@ -251,6 +255,7 @@ def refused(project, monkeypatch):
     return of
 
 
+@pytest.mark.slow("large dry runs")
 def test_one_table_is_refused_for_what_it_needs_itself(refused, partial_mirror):
     said = refused("results/scores/rte.tsv", *partial_mirror)
     assert "none of glue/RTE/train.tsv" in said

@@ -7,7 +7,7 @@ import pytest
 
 from bertshift.measures import METRICS
 
-pytestmark = pytest.mark.slow("many dry runs")
+pytestmark = pytest.mark.slow("many runs")
 
 
 @pytest.fixture
