@@ -51,9 +51,9 @@ def test_each_claim_has_what_both_archives_say(made):
     for side, name in (("first", "ours"), ("second", "theirs")):
         alone = read_tsv(out / name / "claims.tsv").set_index(compare.KEYS)
         told = rows.set_index(compare.KEYS).loc[alone.index]
-        columns = ["ours", "low", "high", "verdict"]
-        found = told[[f"{column}_{side}" for column in columns]].set_axis(columns, axis=1)
-        pd.testing.assert_frame_equal(found, alone[columns])
+        alone = alone[["ours", "low", "high", "verdict"]]
+        found = told[[f"{column}_{side}" for column in alone]].set_axis(alone.columns, axis=1)
+        pd.testing.assert_frame_equal(found, alone)
     hao = rows[rows["paper"] == "hao2020"]
     assert (
         set(hao["verdicts"]) >= {"opposite"}
