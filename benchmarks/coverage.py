@@ -430,9 +430,17 @@ def main():
     normal_designs(np.random.default_rng(1), studies)
     near_ends(np.random.default_rng(2), studies)
     far_from_normal(np.random.default_rng(3), studies)
-    wrong_at_the_bound(np.random.default_rng(4), max(1, studies // 10))
-    error = 100 * stats.binom.std(studies, 0.95) / studies
-    print(f"percent of {studies} studies; the standard error of 95 is {error:.1f}")
+    few = max(1, studies // 10)
+    wrong_at_the_bound(np.random.default_rng(4), few)
+    print(
+        f"percent of {studies} studies; the standard error of 95 is {standard_error(studies, 95)};"
+        f" in the fourth table of {few}, that of 2.5 is {standard_error(few, 2.5)}"
+    )
+
+
+def standard_error(studies, expected):
+    """Calculate the standard error, in percent of the studies, of a share that is expected."""
+    return f"{100 * stats.binom.std(studies, expected / 100) / studies:.1f}"
 
 
 if __name__ == "__main__":
