@@ -2,22 +2,42 @@
 the same inputs."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from bertshift.activations.extract import equal_lengths, model_inputs, token_positions
 from bertshift.activations.store import Activations
+from bertshift.errors import UserError
 from bertshift.models.attention import Record, active, editable
 from bertshift.models.layers import Layers
 from bertshift.tasks.inference import best_device
 
+# How far a layer's own stored output and the same output again may lie apart, as a share of its
+# norm: in float32, more than rounding, also that of another device.
+TOLERANCE = 1e-6
+
+
+class Run(NamedTuple):
+    """One batch of a layer's run: the numbers of its examples, their positions [examples, tokens],
+    what was recorded of each kind, and the layer's output [examples, tokens, width]."""
+
+    batch: list[int]
+    positions: np.ndarray
+    recorded: dict[str, Tensor]
+    output: Tensor
+
 
 class Rerun:
-    """The layers of `model` on the inputs of `activations`; the other inputs of a layer than
-    hidden states are computed once."""
+    """The layers of `model` on the inputs of `activations`, its own; the other inputs of a layer
+    than hidden states are computed once.
+
+    UserError where a layer does not give its own stored output from its own stored input: its
+    output follows from more than is known here, or the file is another model's.
+    """
 
     def __init__(self, model: PreTrainedModel, activations: Activations):
         self.model = model.to(best_device())
@@ -31,17 +51,36 @@ class Rerun:
                 layers = Layers(model, **inputs)
                 layers.first = None
                 self.batches.append((batch, positions, layers))
+        self._check_own_states(activations)
+
+    def __call__(
+        self, layer: int, states: np.ndarray, *kinds: str, module: nn.Module | None = None
+    ) -> Iterator[Run]:
+        """Run one layer, counted from 1, on `states` [N, d], batch by batch; or `module` in its
+        place. kinds: what `Record` keeps."""
+        return self._run(self.batches, layer, states, kinds, module)
 
     @torch.inference_mode()
-    def __call__(
-        self, layer: int, states: np.ndarray, kind: str
-    ) -> Iterator[tuple[list[int], np.ndarray, Tensor]]:
-        """Run one layer, counted from 1, on `states` [N, d]. Yield batch by batch the numbers of
-        its examples, their positions [examples, tokens], and what `Record` keeps of `kind`."""
+    def _run(self, batches, layer, states, kinds=(), module=None) -> Iterator[Run]:
         with editable(self.model):
-            for batch, positions, layers in self.batches:
+            for batch, positions, layers in batches:
                 batch_states = torch.from_numpy(states[positions].astype(np.float32))
-                record = Record(kind)
+                record = Record(*kinds)  # also without kinds: so attention is the stored one's
+                run_module = layers.modules[layer - 1] if module is None else module
                 with active(record):
-                    layers(layer, batch_states.to(self.model.device))
-                yield batch, positions, record.kept[kind][0]
+                    output = layers.through(run_module, layer, batch_states.to(self.model.device))
+                recorded = {kind: tensors[0] for kind, tensors in record.kept.items()}
+                yield Run(batch, positions, recorded, output)
+
+    def _check_own_states(self, activations: Activations) -> None:
+        """Run each layer on its own input in the first batch."""
+        for layer in range(1, activations.layers + 1):
+            [run] = self._run(self.batches[:1], layer, activations.hidden(layer - 1))
+            stored = activations.hidden(layer)[run.positions].astype(np.float64)
+            difference = np.linalg.norm(run.output.double().cpu().numpy() - stored)
+            if not difference <= TOLERANCE * np.linalg.norm(stored):
+                raise UserError(
+                    f"layer {layer} of this {self.model.config.model_type} model, run alone on its"
+                    f" input in {activations.path}, gives other hidden states than are stored"
+                    " there; extract them again, or leave out what runs single layers."
+                )

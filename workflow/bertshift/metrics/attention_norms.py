@@ -28,8 +28,8 @@ def value_norms(rerun: Rerun, layer: int, states: np.ndarray) -> np.ndarray:
         triangles.append(torch.linalg.qr(columns, mode="r").R)
     triangles = torch.stack(triangles)
     norms = np.empty((len(triangles), len(states)))
-    for _, positions, values in rerun(layer, states, "values"):
-        vectors = values.double() @ triangles.mT
+    for run in rerun(layer, states, "values"):
+        vectors = run.recorded["values"].double() @ triangles.mT
         lengths = vectors.norm(dim=-1)
-        norms[:, positions] = lengths.transpose(0, 1).cpu()
+        norms[:, run.positions] = lengths.transpose(0, 1).cpu()
     return norms

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
+from bertshift.activations.store import Activations
 from bertshift.metrics import cka
 from bertshift.metrics.hidden_states import (
     FEWEST,
@@ -28,9 +29,16 @@ from bertshift.metrics.pairs import (
 )
 
 CLASS = "content"
+TOKENS = 20_000
 
 
-def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
+def sample(activations: Activations, tokens: int | None, stimuli: str) -> np.ndarray:
+    """Draw the positions of the content tokens that are compared."""
+    drawn = sample_tokens(activations.special, tokens, "svcca", stimuli)
+    return drawn[token_classes(activations)[CLASS][drawn]]
+
+
+def compare(pairs: list[Pair], tokens: int | None = TOKENS) -> pd.DataFrame:
     """Tabulate 1 - CKA, one row for each pair, layer and variant ("cka_debiased", "cka_biased",
     nulls).
 
@@ -43,8 +51,7 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for pair, model, reference in opened("cka", pairs):
-        drawn = sample_tokens(model.special, tokens, "svcca", pair.stimuli)
-        positions = drawn[token_classes(model)[CLASS][drawn]]
+        positions = sample(model, tokens, pair.stimuli)
         blocks = token_blocks(model.offsets, positions)
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
             x = CenteredStates(model.hidden(layer), positions, blocks)

@@ -13,6 +13,8 @@ x0):
     total      A(W, x)
     own        A(W, x0)     the layer's weights are fine-tuned, its input is not
     inherited  A(W0, x)     its input is, its weights are not
+
+The same runs of single layers give the layers' hidden states, which `made` compares.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +23,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.rerun import Rerun
-from bertshift.activations.store import Maps
-from bertshift.errors import UserError
-from bertshift.metrics import cosine, jensen_shannon
+from bertshift.activations.rerun import Rerun, Run
+from bertshift.activations.store import Activations, Maps
+from bertshift.metrics import cosine, jensen_shannon, made
 from bertshift.metrics.pairs import Pair, check_same_heads, frame, head_rows, opened
 from bertshift.models.loading import load_encoder
 
@@ -32,15 +33,18 @@ MEASURES = {
     "cosine_distance": lambda maps, before: 1 - cosine.per_map(maps, before),
     "js": jensen_shannon.per_map,
 }
+TOTAL, OWN, INHERITED = "total", "own", "inherited"
 
 
 def compare(pairs: list[Pair], folders: Mapping[Path, Path]) -> pd.DataFrame:
-    """Tabulate changes of attention, one row for each pair, layer, head (0: their mean), variant
-    and `measure`.
+    """Tabulate changes of attention and of hidden states, one row for each pair, layer, head,
+    variant and `measure`.
 
-    Variants are total, own and inherited; measures are cosine_distance, which is 1 - cosine, and
-    js in nats. sd and n are over examples. folders: the model folder behind each activation file.
-    Raises UserError where tokens, layers, heads or widths of a pair differ.
+    Of attention, variants are total, own and inherited; measures are cosine_distance, which is 1 -
+    cosine, and js in nats; head 0 is the mean over heads; sd and n are over examples. Of hidden
+    states, variants and measures are those of `made`; head is 0, and n counts tokens. folders: the
+    model folder behind each activation file. Raises UserError where tokens, layers, heads or
+    widths of a pair differ, and as `Rerun`.
     """
     return frame(_rows(pairs, folders), extra=("measure",))
 
@@ -48,40 +52,61 @@ def compare(pairs: list[Pair], folders: Mapping[Path, Path]) -> pd.DataFrame:
 def _rows(pairs: list[Pair], folders: Mapping[Path, Path]) -> Iterator[dict]:
     for pair, model, reference in opened("own_or_inherited", pairs):
         check_same_heads("own_or_inherited", pair, model, reference)
-        if model.width != reference.width:
-            raise UserError(
-                f"{pair.model} has states of {model.width} numbers, {pair.reference} of"
-                f" {reference.width}: one's layers cannot read the other's input. Ask for rsa or"
-                " svcca instead."
-            )
+        made.check_same_layers(pair, model, reference)
         rerun = Rerun(load_encoder(folders[model.path]), model)
         reference_rerun = Rerun(load_encoder(folders[reference.path]), reference)
+        tokens = made.Tokens(model, pair.stimuli)
         for layer in range(1, model.layers + 1):
-            after = model.attention(layer)
-            before = reference.attention(layer)
-            changes = {
-                (variant, measure): np.empty((model.examples, after.heads))
-                for variant in ("total", "own", "inherited")
-                for measure in MEASURES
+            keys = pair.keys | {"layer": layer, "ref_layer": layer}
+            own_states = made.Collected(tokens, model.width)
+            inherited_states = made.Collected(tokens, model.width)
+            changes = _Changes(model, reference, layer)
+            own_runs = rerun(layer, reference.hidden(layer - 1), "maps")
+            inherited_runs = reference_rerun(layer, model.hidden(layer - 1), "maps")
+            for own, inherited in zip(own_runs, inherited_runs, strict=True):
+                changes.add(own, inherited)
+                own_states.add(own)
+                inherited_states.add(inherited)
+            yield from changes.rows(keys)
+            states = {
+                made.MADE: own_states.states,
+                made.ARRIVED: inherited_states.states,
+                made.BOTH: tokens.of(model.hidden(layer)),
             }
-            batches = zip(
-                rerun(layer, reference.hidden(layer - 1), "maps"),
-                reference_rerun(layer, model.hidden(layer - 1), "maps"),
-                strict=True,
-            )
-            for (batch, _, own_maps), (_, _, inherited_maps) in batches:
-                before_maps = _join_maps([before[example] for example in batch])
-                maps = {
-                    "total": _join_maps([after[example] for example in batch]),
-                    "own": _join_maps(own_maps.cpu().numpy()),
-                    "inherited": _join_maps(inherited_maps.cpu().numpy()),
-                }
-                for (variant, measure), values in changes.items():
-                    values[batch] = MEASURES[measure](maps[variant], before_maps)
-            for (variant, measure), values in changes.items():
-                keys = {"layer": layer, "ref_layer": layer}
-                keys |= {"variant": variant, "measure": measure}
-                yield from head_rows(values, **pair.keys, **keys)
+            before, after = reference.hidden(layer - 1), reference.hidden(layer)
+            compared = made.ReferenceLayer(tokens, tokens.of(before), tokens.of(after))
+            blocks = made.blocks_apart(tokens, rerun, reference_rerun, layer, before)
+            for variant, variant_states in (*states.items(), *blocks):
+                for row in compared.rows(variant, variant_states):
+                    yield keys | row
+
+
+class _Changes:
+    """The changes of one layer's attention maps, collected batch by batch."""
+
+    def __init__(self, model: Activations, reference: Activations, layer: int):
+        self._after = model.attention(layer)
+        self._before = reference.attention(layer)
+        self._values = {
+            (variant, measure): np.empty((model.examples, self._after.heads))
+            for variant in (TOTAL, OWN, INHERITED)
+            for measure in MEASURES
+        }
+
+    def add(self, own: Run, inherited: Run) -> None:
+        batch = own.batch
+        before = _join_maps([self._before[example] for example in batch])
+        maps = {
+            TOTAL: _join_maps([self._after[example] for example in batch]),
+            OWN: _join_maps(own.recorded["maps"].cpu().numpy()),
+            INHERITED: _join_maps(inherited.recorded["maps"].cpu().numpy()),
+        }
+        for (variant, measure), values in self._values.items():
+            values[batch] = MEASURES[measure](maps[variant], before)
+
+    def rows(self, keys: Mapping) -> Iterator[dict]:
+        for (variant, measure), values in self._values.items():
+            yield from head_rows(values, **keys, variant=variant, measure=measure)
 
 
 def _join_maps(maps: Sequence[np.ndarray]) -> Maps:

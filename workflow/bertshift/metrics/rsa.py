@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from bertshift.activations.sampling import is_special_or_first, two_samples
+from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import (
     Pair,
@@ -41,6 +42,7 @@ from bertshift.metrics.scaling import differ, scaled
 
 # The least spread of cosines, as a share of their squares: below, its digits are rounding.
 LEAST_SPREAD = 1e-9
+TOKENS = 5000  # of each variant
 NARROW = 1e-3  # mean squared distance of unit rows from their mean: below, sums lose 6 digits
 
 
@@ -160,7 +162,33 @@ def rsa(x: np.ndarray, y: np.ndarray) -> float:
     return 1.0 if np.array_equal(x, y) else value
 
 
-def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
+def correlate(
+    x: np.ndarray,
+    y: np.ndarray,
+    rows_y: np.ndarray,
+    own_y: OwnSums,
+    blocks: Sequence[slice] = (),
+    where: str = "x",
+) -> np.ndarray:
+    """Compute RSA [1 + blocks] of states x [n, d_x] and y [n, d_y], exactly 1 where they are
+    equal; rows_y, own_y: `similarity_rows` of y and their sums, which serve several x.
+
+    NaN as `correlations`, and below 3 tokens. UserError, which names x by `where`, as
+    `unit_rows`.
+    """
+    if np.array_equal(x, y):
+        return np.where(_count_tokens(len(x), blocks) > 2, 1.0, np.nan)
+    rows_x = similarity_rows(x, where)
+    return correlations(rows_x, rows_y, own_sums(rows_x, blocks), own_y, blocks)
+
+
+def samples(activations: Activations, tokens: int, stimuli: str) -> dict[str, np.ndarray]:
+    """Draw the positions of the tokens that are compared, by variant."""
+    is_excluded = is_special_or_first(activations.special, activations.offsets)
+    return two_samples(is_excluded, tokens, stimuli)
+
+
+def compare(pairs: list[Pair], tokens: int = TOKENS) -> pd.DataFrame:
     """Tabulate RSA, one row for each pair, layer and variant ("content", which is the headline,
     and "all_tokens").
 
@@ -176,8 +204,7 @@ def compare(pairs: list[Pair], tokens: int = 5000) -> pd.DataFrame:
 def _rows(pairs: list[Pair], tokens: int) -> Iterator[dict]:
     reference_sums = {}  # replicates share their parent, whose sums are computed once
     for pair, model, reference in opened("rsa", pairs):
-        is_excluded = is_special_or_first(model.special, model.offsets)
-        for variant, positions in two_samples(is_excluded, tokens, pair.stimuli).items():
+        for variant, positions in samples(model, tokens, pair.stimuli).items():
             _check_count(len(positions))
             blocks = token_blocks(model.offsets, positions)
             for layer, ref_layer in matched_layers(model.layers, reference.layers):
@@ -187,11 +214,8 @@ def _rows(pairs: list[Pair], tokens: int) -> Iterator[dict]:
                 key = (pair.reference, pair.stimuli, variant, ref_layer)
                 if key not in reference_sums:
                     reference_sums[key] = own_sums(v, blocks)
-                if np.array_equal(x, y):
-                    values = np.where(_count_tokens(len(x), blocks) > 2, 1.0, np.nan)
-                else:
-                    u = similarity_rows(x, f"hidden layer {layer} in {pair.model}")
-                    values = correlations(u, v, own_sums(u, blocks), reference_sums[key], blocks)
+                where = f"hidden layer {layer} in {pair.model}"
+                values = correlate(x, y, v, reference_sums[key], blocks, where)
                 if np.isnan(values[0]):
                     tell_undefined("rsa", pair, layer)
                     continue

@@ -16,6 +16,9 @@ class Family:
     """The paths of a family's modules: `query` to `out` inside a layer, the others inside the
     model.
 
+    `attention_block`: the parts of a layer that make what attention adds to its input, the norms
+    of this block among them; all other parts are its feed-forward block, which reads the sum. None
+    are named where these are not known, and where both blocks read the layer's input (GPT-NeoX).
     `fused` is one projection for query, key and value; its rows are ordered by `order`.
     `inputs_first`: weights are stored [in, out]. Every layer reads `shared`; `after` reads the
     last layer; everything else outside the layers belongs to the embeddings. The maps pass through
@@ -41,6 +44,7 @@ class Family:
     shared: tuple[str, ...] = ()
     after: tuple[str, ...] = ("pooler",)
     attention: str = ""
+    attention_block: tuple[str, ...] = ()
     pooling: str = ""
     causal: bool = False
     tuples: bool = False
@@ -69,6 +73,7 @@ _BERT = Family(
     "attention.self.query",
     "attention.self.key",
     "attention.self.value",
+    attention_block=("attention",),
     pooling="pooler",
     segments=True,
 )
@@ -82,6 +87,7 @@ FAMILIES = {
         "attention.q_lin",
         "attention.k_lin",
         "attention.v_lin",
+        attention_block=("attention", "sa_layer_norm"),
         pooling="relu",
     ),
     "albert": Family(
@@ -90,6 +96,7 @@ FAMILIES = {
         "albert_layers.0.attention.query",
         "albert_layers.0.attention.key",
         "albert_layers.0.attention.value",
+        attention_block=("albert_layers.0.attention",),
         pooling="pooler",
         segments=True,
     ),
@@ -100,6 +107,7 @@ FAMILIES = {
         "attention.self.key_proj",
         "attention.self.value_proj",
         attention="attention.self",
+        attention_block=("attention",),
         pooling="gelu",
         tuples=True,
         segments=True,
@@ -113,6 +121,7 @@ FAMILIES = {
         "attention.attn.k",
         "attention.attn.v",
         attention="attention.attn",
+        attention_block=("attention",),
         pooling="tanh",
         tuples=True,
         positions_from_padding=True,
@@ -123,6 +132,7 @@ FAMILIES = {
         "attn.Wo",
         fused="attn.Wqkv",
         order="qkv,head",
+        attention_block=("attn_norm", "attn"),
         after=("final_norm",),
         pooling="gelu+norm",
         without_layers=False,
@@ -132,6 +142,7 @@ FAMILIES = {
         "attn.c_proj",
         fused="attn.c_attn",
         order="qkv,head",
+        attention_block=("ln_1", "attn"),
         inputs_first=True,
         after=("ln_f",),
         causal=True,
@@ -150,9 +161,15 @@ FAMILIES = {
         "self_attn.q_proj",
         "self_attn.k_proj",
         "self_attn.v_proj",
+        attention_block=("input_layernorm", "self_attn"),
         after=("norm",),
         causal=True,
     ),
 }
 FAMILIES |= dict.fromkeys(("xlm-roberta", "camembert"), FAMILIES["roberta"])
-FAMILIES |= {"qwen3": FAMILIES["llama"], "olmo2": replace(FAMILIES["llama"], heads_apart=False)}
+_OLMO2 = replace(
+    FAMILIES["llama"],
+    attention_block=("self_attn", "post_attention_layernorm"),
+    heads_apart=False,
+)
+FAMILIES |= {"qwen3": FAMILIES["llama"], "olmo2": _OLMO2}

@@ -1,6 +1,7 @@
 """A model's forward pass layer by layer: its hidden states, and single layers on given inputs."""
 
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 
@@ -89,6 +90,18 @@ def norms_of(model: PreTrainedModel) -> list[nn.Module]:
 def first_of(output: Tensor | tuple) -> Tensor:
     """Take a layer's states from its output, which in some families is a tuple."""
     return output if isinstance(output, Tensor) else output[0]
+
+
+def with_feed_forward_of(
+    layer: nn.Module, giver: nn.Module, attention_block: Sequence[str]
+) -> nn.Module:
+    """Make a layer of the `attention_block` of `layer` and all other parts of `giver`, a layer
+    built alike."""
+    mixed = copy.deepcopy(giver)
+    for path in attention_block:
+        parent, _, name = path.rpartition(".")
+        setattr(mixed.get_submodule(parent), name, layer.get_submodule(path))
+    return mixed
 
 
 class Layers:
