@@ -17,7 +17,8 @@ Values alone: the straight way is compared with the library's functions of two a
 compute RSA of the first 5000 tokens; `compare` draws them. With intervals: `compare` has each
 value without each of 20 blocks of sentences. The straight way computes RSA, SVCCA and CKA again
 without each of `--blocks` blocks, measured; attention's values are means over sentences, which are
-only averaged again. The time of 20 blocks is calculated from these.
+only averaged again. The time of 20 blocks is calculated from these. `compare` is also run without
+what each layer makes (`made`), and the ratio of both is printed.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter, process_time
@@ -73,10 +75,11 @@ def make_models(folder, sentences, layers, width):
 # A route returns CPU seconds by part, and values by measure.
 
 
-def with_intervals(folder, texts, arguments):
+def with_intervals(folder, texts, arguments, made=True):
     from bertshift import compare
 
-    seconds, change = timed(compare, folder / "tuned", folder / "base", texts)
+    call = partial(compare, made=made)
+    seconds, change = timed(call, folder / "tuned", folder / "base", texts)
     table = change.table[change.table["head"] == 0]
     values = table.set_index(["measure", "variant", "layer"])["value"].sort_index()
     variants = {"svcca": "svcca99", "js": "nats", "cosine": "crop"}
@@ -252,6 +255,7 @@ ROUTES = {
     "bertshift, values alone": values_alone,
     "the straight way, values alone": straight,
     "bertshift.compare, intervals and nulls": with_intervals,
+    "bertshift.compare, the same without made": partial(with_intervals, made=False),
     "the straight way, intervals": straight,
 }
 
@@ -293,7 +297,7 @@ def print_results(results, arguments):
         print(
             f"{route:48}{total_seconds(result):10.1f}{result['wall']:10.1f}{result['peak']:10.2f}"
         )
-    library, straight_way, compare, straight_intervals = results.values()
+    library, straight_way, compare, plain_compare, straight_intervals = results.values()
     blocks = sum(
         seconds
         for part, seconds in straight_intervals["seconds"].items()
@@ -308,6 +312,8 @@ def print_results(results, arguments):
         f" with intervals {all_blocks / total_seconds(compare):.1f},"
         f" its values alone by intervals of ours {straight_seconds / total_seconds(compare):.1f}"
     )
+    ratio = total_seconds(compare) / total_seconds(plain_compare)
+    print(f"compare with made, relative to compare without: {ratio:.2f}")
     for name, result in (("values alone", library), ("the straight way", straight_intervals)):
         parts = [f"{part} {seconds:.1f}" for part, seconds in result["seconds"].items()]
         print(f"{name}:", ", ".join(parts))

@@ -53,7 +53,8 @@ def change(folders):
 
 def test_a_table(change):
     table = change.table
-    assert list(table) == ["measure", "variant", "layer", "head", "value", "low", "high", "null"]
+    numbers = ["value", "low", "high", "null", "made", "arrived"]
+    assert list(table) == ["measure", "variant", "layer", "head", *numbers]
     assert list(table["measure"].unique()) == ["rsa", "svcca", "cka", "js", "cosine"]
     assert not change.left_out
     keys = ["measure", "variant", "layer", "head"]
@@ -206,8 +207,39 @@ def test_other_depths_are_compared_by_depth(folders):
         [1, 2],
         [2, 4],
     ]
-    assert {*found.left_out} == {"js", "cosine"}
-    assert "js is left out:" in str(found)
+    assert {*found.left_out} == {"js", "cosine", "made"}
+    assert "js is left out:" in str(found) and "2 layers and" in found.left_out["made"]
+    assert found.table[["made", "arrived"]].isna().all(axis=None)
+
+
+def test_a_change_of_one_layer_is_made_there_and_arrives_above(folders):
+    model = load_encoder(folders["base"])
+    generator = torch.manual_seed(1)
+    with torch.no_grad():
+        for weight in model.encoder.layer[2].parameters():
+            weight += 0.1 * torch.randn(weight.shape, generator=generator)
+    found = bertshift.compare(
+        model, folders["base"], PAIRS, measures=["rsa", "cka", "js"], tokenizer=folders["base"]
+    )
+    for measure in ("rsa", "cka"):
+        rows = found.by_layer(measure)
+        value = rows["value"]
+        assert value[3] < 0.999 and value[4] < 0.999
+        np.testing.assert_allclose(rows["made"], [np.nan, 1, 1, value[3], 1], rtol=1e-9)
+        np.testing.assert_allclose(rows["arrived"], [np.nan, 1, 1, 1, value[4]], rtol=1e-9)
+        sentence = (
+            f"{measure} in layer 4 is {value[4]:.6g}: by this layer's weights alone 1 (made)"
+        )
+        assert sentence in str(found)
+    has_parts = found.table["made"].notna()
+    assert {*found.table.loc[has_parts, "variant"]} == {"content", "cka_debiased"}
+
+
+def test_without_made_all_else_is_the_same(folders, change):
+    found = bertshift.compare(folders["one"], folders["base"], PAIRS, made=False)
+    assert found.table["made"].isna().all() and change.table["made"].notna().any()
+    others = [column for column in change.table if column not in ("made", "arrived")]
+    assert found.table[others].equals(change.table[others])
 
 
 @pytest.mark.filterwarnings("ignore:only 1 of 9 texts differ")

@@ -386,13 +386,15 @@ def test_a_page_of_two_models_alone(opened, made_page):
     assert title == "1/model and 0/model"
     panels = page.locator("main h3").all_inner_texts()
     assert len(panels) == 5 and "Hidden states, CKA, debiased" in panels
-    assert {"noise of the same size", "interval", title} <= {*legend_of(page)}
+    lines = {"noise of the same size", "made in the layer", "arrived from below"}
+    assert lines | {"interval", title} <= {*legend_of(page)}
     beyond = {measure: change.beyond_noise(measure) for measure in change.profile.index}
     assert ("in layer" in said) == any(beyond.values())
     assert "More than every draw of noise of the same size: " in said
     page.locator("main .grid summary").first.click()
     page.locator("main td", has_text="noise").first.wait_for()
     assert page.locator("main td", has_text="noise").count() == 5
+    assert page.locator("main td", has_text="made in the layer").count() == 4
     assert "6 texts" in said and "snakemake" not in said and "Scale" not in said
     assert not re.search("replicate|pretraining run", said)
 

@@ -1,7 +1,7 @@
 """The result of `bertshift.compare`."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +17,11 @@ from bertshift.naming import seed_and_draw
 from bertshift.rows import ranges, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS, LEVEL
 
-NULL = "_null"
+# Columns of `table` by the ending of the variant whose values they have.
+BESIDE = {"null": "_null", "made": "_made", "arrived": "_arrived"}
+ENDINGS = tuple(BESIDE.values())
 BY = ["metric", "variant", "layer", "head"]
-COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", "null"]
+COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", *BESIDE]
 PERCENT = f"{100 * LEVEL:.0f} %"
 NOISE = ["noise", "noise_low", "noise_high"]
 
@@ -46,21 +48,24 @@ class Change:
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row a measure, variant, layer and head: measure, variant, layer, head, value, low,
-        high, null.
+        high, null, made, arrived.
 
         value: the mean over replicates; low, high: its 95 % interval over texts and, where there
         are several, replicates; null: the value of unrelated models, where it is known. Layer 0 is
         the output of the embeddings; head 0 is the mean over heads, and the only one of hidden
         states. Units: rsa -1 to 1, cka at most 1, cosine 0 to 1, all 1 where nothing changed;
-        svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed. With draws of
+        svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed. made and arrived,
+        of rsa and cka alone, are the same measure of the output of the model's layer on the
+        reference's input, and of the reference's layer on the model's input. With draws of
         noise there are noise, noise_low and noise_high too: the mean, the smallest and the largest
         draw, each a mean over replicates.
         """
         means = statistics.summarise(with_ranges(self.own_rows), BY)
-        is_null = means["variant"].str.endswith(NULL)
-        nulls = means[is_null].copy()
-        nulls["variant"] = nulls["variant"].str.removesuffix(NULL)
-        table = means[~is_null].join(nulls.set_index(BY)["value"].rename("null"), on=BY)
+        table = means[~means["variant"].str.endswith(ENDINGS)]
+        for column, ending in BESIDE.items():
+            rows = means[means["variant"].str.endswith(ending)]
+            rows = rows.assign(variant=rows["variant"].str.removesuffix(ending))
+            table = table.join(rows.set_index(BY)["value"].rename(column), on=BY)
         columns = COLUMNS
         if self.draws:
             table = table.join(self._summarise_noise(), on=BY)
@@ -129,8 +134,8 @@ class Change:
         sign = noise["metric"].map(is_similarity).map({True: 1, False: -1})
         more = {name: (noise[name] - own[name].to_numpy()) * sign for name in numbers}
         differences = ranges.within(noise.assign(**more), ANY)
-        is_null = differences["variant"].str.endswith(NULL)
-        means = statistics.summarise(differences[~is_null], [*BY, "draw"])
+        is_beside = differences["variant"].str.endswith(ENDINGS)
+        means = statistics.summarise(differences[~is_beside], [*BY, "draw"])
         columns = [*BY, "draw", "value", "low", "high"]
         return means[columns].rename(columns={"metric": "measure"})
 
@@ -205,6 +210,7 @@ class Change:
             ),
             _lay_out(values),
             *self._describe_intervals(intervals),
+            *self._describe_made(),
         ]
         if self.draws:
             lines.append(self._describe_noise())
@@ -227,6 +233,18 @@ class Change:
             ),
             _lay_out(intervals),
         ]
+
+    def _describe_made(self) -> Iterator[str]:
+        """Say of each measure that has it what the last layer makes and what arrives there."""
+        for measure in self.profile.index:
+            rows = self.by_layer(measure).dropna(subset=["made", "arrived"])
+            if len(rows):
+                last = rows.iloc[-1]
+                yield (
+                    f"{measure} in layer {rows.index[-1]} is {_spell(last['value'])}: by this"
+                    f" layer's weights alone {_spell(last['made'])} (made), by its input alone"
+                    f" {_spell(last['arrived'])} (arrived)."
+                )
 
     def _describe_noise(self) -> str:
         """Name the layers that changed more than by noise, among how many comparisons."""

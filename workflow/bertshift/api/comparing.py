@@ -38,6 +38,7 @@ from bertshift.api.texts import (
 )
 from bertshift.errors import UserError
 from bertshift.measures import Shown
+from bertshift.metrics import made as made_metric
 from bertshift.metrics.hidden_states import FEWEST
 from bertshift.metrics.pairs import Pair
 from bertshift.models.family import longest_input
@@ -45,9 +46,15 @@ from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.naming import draw_number
+from bertshift.rows import statistics
 from bertshift.seeds import seed_from
 
 MOSTLY = 0.9  # of the texts differ, in samples of natural text
+# The measures of which `made` has distances, their variant, and how these become their values.
+OF_STATES = {
+    "rsa": (made_metric.RSA, "content", lambda distance: 1 - distance),
+    "cka": (made_metric.CKA, "cka_debiased", lambda distance: distance),
+}
 
 
 def compare(
@@ -63,6 +70,7 @@ def compare(
     name: str = "texts",
     null: str | None = None,
     draws: int = 3,
+    made: bool = True,
     progress: bool = False,
 ) -> Change:
     """Compare two models layer by layer on the same texts, as the workflow's rules do.
@@ -81,7 +89,8 @@ def compare(
     of the texts; draws of tokens depend on it. progress: whether a bar shows on stderr.
     null: "noise" also measures models made by noise, `draws` for each replicate: the reference
     with random weights as large as the model's change (`models.noise`). Both models must have one
-    shape.
+    shape. made: whether rsa and cka also say what each layer makes and what arrives from the
+    layers below (`metrics.made`), in one more pass of both models of each replicate.
 
     Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte
     a model. A measure that cannot be taken, as attention of models with different numbers of
@@ -110,7 +119,8 @@ def compare(
     check_apart(models, references)
     with plain_torch(), temporary_folder() as folder:
         distinct = _drop_duplicates([*models, *references])
-        steps = 2 * len(distinct) + draws * len(models) + len(selected)
+        of_states = [measure for measure in OF_STATES if made and measure in selected]
+        steps = 2 * len(distinct) + draws * len(models) + len(selected) + bool(of_states)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
             files, length = _extract(distinct, rows, folder, max_length, tokenizer, bar)
             keys = {"model": model_name, "reference": reference_name, "stimuli": name}
@@ -125,6 +135,14 @@ def compare(
             ]
             names = {str(files[_key(model)]): name_of(model) for model in distinct}
             tables, own, left_out = _measure([*pairs, *noise], selected, tokens, names, bar)
+            if of_states:
+                bar.set_description("made")
+                try:
+                    with _silence_stderr(), called(names):
+                        tables += _measure_made(pairs, of_states, tokens)
+                except UserError as error:
+                    left_out["made"] = str(error)
+                bar.update()
             checkpoints = [
                 checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
             ]
@@ -292,6 +310,23 @@ def _check_measured(table: pd.DataFrame, shown: Shown) -> None:
             "no layer can be measured, as the content tokens of these texts are too few or do not"
             " differ; give more or longer texts."
         )
+
+
+def _measure_made(
+    pairs: list[Pair], measures: Sequence[str], tokens: int | None
+) -> list[pd.DataFrame]:
+    """Return a table of what layers make and what arrives for each of these measures, with its
+    variants `<variant>_made` and `<variant>_arrived`."""
+    files = {file for pair in pairs for file in (pair.model, pair.reference)}
+    folders = {file: file.parents[1] / file.stem for file in files}
+    rows = made_metric.compare(pairs, folders, tokens)
+    tables = []
+    for name in measures:
+        distance, variant, convert = OF_STATES[name]
+        table = rows[rows["measure"] == distance].drop(columns="measure")
+        variants = f"{variant}_" + table["variant"]
+        tables.append(statistics.mapped(table.assign(metric=name, variant=variants), convert))
+    return tables
 
 
 def _silence_stderr() -> redirect_stderr:

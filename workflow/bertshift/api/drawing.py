@@ -22,6 +22,11 @@ PACKAGES = {
     "yaml": "pyyaml",
 }
 BLUE, GREY, WIDTH = "#0072B2", "#777777", 7.5
+# {column: label, colour} of the lines of a layer's own part and of what arrives there.
+PARTS = {
+    "made": ("made in the layer", "#D55E00"),
+    "arrived": ("arrived from below", "#009E73"),
+}
 # Without formulas, as names of models may have characters with a meaning in TeX.
 SHEET = {
     "font.size": 8,
@@ -145,6 +150,10 @@ def _draw_measure(axes: "Axes", change: Change, measure: str) -> None:
             ha="right",
             va="top",
         )
+    for column, (label, colour) in PARTS.items():
+        if rows[column].notna().any():
+            axes.plot(rows.index, rows[column], color=colour, linewidth=1, label=label)
+            axes.legend(loc="lower left", fontsize=6, frameon=False)
     axes.set(
         title=change.shown[measure].title,
         xlabel="layer",

@@ -33,6 +33,8 @@ def page(change: Change) -> str:
         for measure, line in pair["measures"].items():
             line["nulls"] = {"noise": _list_noise_layers(change.by_layer(measure))}
             line["more"] = {"noise": change.beyond_noise(measure)}
+    for measure, line in pair["measures"].items():
+        line["parts"] = _list_parts(change.by_layer(measure))
     checkpoints = list(change.about["checkpoints"])
     pair["made"] = {
         "scale": [],
@@ -47,6 +49,18 @@ def page(change: Change) -> str:
     contents["checkpoints"] = checkpoints
     contents["labels"] = dict(zip((model, reference), given, strict=True))
     return render(contents)
+
+
+def _list_parts(rows: pd.DataFrame) -> dict[str, list[list]]:
+    """List [layer, value, no interval, no replicates] of what is made in each layer and of what
+    arrives there, for measures that have these."""
+    from bertshift.page.charts import shown
+
+    return {
+        part: [[int(layer), shown(value), None, None, []] for layer, value in values.items()]
+        for part in ("made", "arrived")
+        if len(values := rows[part].dropna())
+    }
 
 
 def _list_noise_layers(rows: pd.DataFrame) -> list[list]:

@@ -65,6 +65,8 @@ const TERMS = {
     "What is no larger than this is due to training, not to the task. The band reaches from the smallest replicate to the largest."],
   floor: ["Two seeds", "The same measure between two fine-tunings of one task that differ in their seed alone: what is no larger " +
     "than this is not due to the task."],
+  made: ["Made here, or arrived", "The same measure of a layer's output where only its weights are the first model's (made), or only its input " +
+    "is (arrived); the rest is the second model's. A profile of the whole change mixes the two."],
   undecided: ["Undecided", "The interval of our number lies on both sides of what the claim says. More seeds or more inputs may decide it."],
   untested: ["Not testable here", "There is no number, or no verdict follows from it: one replicate only, models of another size " +
     "or family, or numbers that the paper does not give."],
@@ -423,9 +425,11 @@ function coloursOf(names) { // A model has its task's colour, the second of one 
 // opaque its band is, if it has one. Noise is grey; shuffled labels have the colour of their model, or their own where there is one model.
 const LOOKS = {
   ours: { width: 2, dashes: [1, 0], band: 0.15 }, noise: { width: 1.5, dashes: [1, 0], band: 0.25 }, shuffled: { width: 1.5, dashes: [6, 2, 1, 2, 1, 2], band: 0.25 },
+  made: { width: 1.5, dashes: [9, 2] }, arrived: { width: 1.5, dashes: [4, 2] },
   beside: { width: 1.5, dashes: [2, 3] }, floor: { width: 1.5, dashes: [6, 3] }, published: { width: 1.5, dashes: [14, 4] },
 };
 const NULLS = { noise: "noise of the same size", shuffled: "shuffled labels" };
+const PARTS = { made: "made in the layer", arrived: "arrived from below" };
 
 // A line as a legend shows it, with its band.
 function sample(meaning, colour = "var(--soft)") {
@@ -741,6 +745,7 @@ function twoModels(name, redraw) {
   const several = measures.some(([, one]) => one.unit === "pretraining run" && one.layers.some(row => row[4].length > 1));
   const rows = measures.flatMap(([, one]) => rowsOfMeasure(one)), floors = [...new Set(measures.flatMap(([, one]) => floorsOf(one).map(([side]) => side)))];
   const entries = [["ours", namesOf(name), COMPARED], ["beside", term("null", "null")], ...Object.entries(NULLS).map(([key, words]) => [key, term(key, words), NULL_COLOURS[key]]),
+    ...Object.entries(PARTS).map(([key, words], k) => [key, term("made", words), PART_COLOURS[k]]),
     ...floors.map(side => ["floor", term("floor", seedsOf(side)), FLOORS[Number(side === reference)]])];
   return [
     measures.length ? h("section", {}, h("h2", {}, "The profile of their difference"),
@@ -789,6 +794,7 @@ function profile(measures, depth, name) {
 }
 
 const COMPARED = "light-dark(#0072B2, #56B4E9)", FLOORS = ["light-dark(#D55E00, #f08138)", "light-dark(#009E73, #24b58b)"];
+const PART_COLOURS = FLOORS; // they never meet on a page
 const NULL_COLOURS = { noise: "var(--soft)", shuffled: "light-dark(#CC79A7, #d792b8)" };
 const seedsOf = side => `two seeds of ${label(side)}`, namesOf = pair => pair.split("_vs_").map(label).join(" and ");
 
@@ -805,7 +811,8 @@ const rowsOfNull = (layers, key, inputs) => rowsOf({ layers }, NULLS[key], key, 
 const floorsOf = one => Object.entries(one.floors ?? {}).filter(([, of]) => of);
 
 const rowsOfMeasure = one => [...rowsOf(one, "compared", "ours", one.inputs), ...(one.null ? rowsOf(one.null, "null", "beside", one.inputs) : []),
-  ...Object.entries(one.nulls ?? {}).flatMap(([key, layers]) => rowsOfNull(layers, key, one.inputs)), ...floorsOf(one).flatMap(([side, of]) => rowsOf(of, seedsOf(side), "floor", of.inputs))];
+  ...Object.entries(one.nulls ?? {}).flatMap(([key, layers]) => rowsOfNull(layers, key, one.inputs)),
+  ...Object.entries(one.parts ?? {}).flatMap(([key, layers]) => rowsOf({ layers }, PARTS[key], key, one.inputs)), ...floorsOf(one).flatMap(([side, of]) => rowsOf(of, seedsOf(side), "floor", of.inputs))];
 
 // Layers in words: 1, 2, 3, 5 are "layers 1 to 3 and 5".
 function layersInWords(layers) {
@@ -827,11 +834,11 @@ function beyondNulls(measures) {
 }
 
 function measurePanel(one, depth, pair) {
-  const rows = rowsOfMeasure(one), names = ["compared", "null", ...Object.values(NULLS), ...pair.split("_vs_").map(seedsOf)];
+  const rows = rowsOfMeasure(one), names = ["compared", "null", ...Object.values(NULLS), ...Object.values(PARTS), ...pair.split("_vs_").map(seedsOf)];
   const canvas = h("div", { class: "chart" }), all = new Set(rows.flatMap(row => [row.value, row.low ?? row.value, row.high ?? row.value, ...row.each]));
   if (all.size === 1) canvas.append(h("p", {}, `${number([...all][0])} in every layer.`));
   else later(canvas, () => {
-    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: [COMPARED, "var(--soft)", ...Object.values(NULL_COLOURS), ...FLOORS], height: 170 });
+    const spec = lineSpec(spreadOut(rows), { x: "layer", xTitle: "layer (0 = embeddings)", names, colours: [COMPARED, "var(--soft)", ...Object.values(NULL_COLOURS), ...PART_COLOURS, ...FLOORS], height: 170 });
     spec.encoding.x.scale.domain = [-0.3, depth + 0.3]; // one axis for all measures
     draw(canvas, spec, `${one.title} by layer${one.null ? ", beside its null" : ""}`);
   });
