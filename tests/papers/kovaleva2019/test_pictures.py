@@ -2,13 +2,15 @@
 
 import re
 
+import pandas as pd
 import pytest
 from made_papers import real
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from bertshift.papers.kovaleva2019 import change
 from bertshift.rows import labelling
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
 @pytest.mark.parametrize(("p", "found"), [(0.4, False), (0.6, True)])
@@ -36,6 +38,45 @@ def test_the_caption_counts_the_seeds_of_all_frames(draw):
     assert len(counts) == 3 and sum(counts) == len(frames)
 
 
+def with_states(tables, made):
+    """Add hidden states of which the last layer makes so much, and in which all has changed by
+    .5. Runs and blocks of inputs differ by a thousandth of what they do in attention."""
+    values = {"total": ("both", 0.5), "own": ("made", made), "inherited": ("arrived", 0.4)}
+    added = {}
+    for path, table in tables.items():
+        parts = [table]
+        for attention, (variant, value) in values.items():
+            is_part = (table["head"] == 0) & (table["measure"] == "js")
+            rows = table[is_part & (table["variant"] == attention)].copy()
+            numbers = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
+            rows[numbers] = value + 1e-3 * rows[numbers]
+            parts.append(rows.assign(measure="rsa_distance", variant=variant))
+        added[path] = pd.concat(parts, ignore_index=True)
+    return added
+
+
+def test_hidden_states_have_a_row_of_panels_where_they_were_measured(draw):
+    tables = real("kovaleva2019/own_or_inherited", "/mnli")
+    figure, table, caption = draw("kovaleva2019/own_or_inherited", with_states(tables, 0.01))
+    older, older_table, older_caption = draw("kovaleva2019/own_or_inherited", tables)
+    assert len(figure.axes) == 3 and len(older.axes) == 2
+    assert {"both", "made", "arrived"} <= {*table["variant"]}
+    assert len(table) > len(older_table)
+    assert "1 − RSA of the layer's output" in caption and "1 − RSA" not in older_caption
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [text.get_text() for text in older.legends[0].get_texts()]
+
+
+@pytest.mark.parametrize(("made", "verdict"), [(0.01, HOLDS), (0.8, FAILS)])
+def test_the_last_layer_is_claimed_to_make_less_than_has_changed(decide, made, verdict):
+    tables = real("kovaleva2019/own_or_inherited", "/mnli")
+    verdicts = decide("kovaleva2019/own_or_inherited", with_states(tables, made))
+    row = verdicts.loc["K5.4 (mnli)"]
+    assert row["verdict"] == verdict and row["ours"] == pytest.approx(made - 0.5, abs=1e-3)
+    older = decide("kovaleva2019/own_or_inherited", tables).loc["K5.4 (mnli)"]
+    assert older["verdict"] == UNTESTED
+
+
 def test_a_legend_does_not_give_noise_the_colour_of_one_part(draw):
     figure, _, caption = draw(
         "kovaleva2019/own_or_inherited", real("kovaleva2019/own_or_inherited", "/mnli")
@@ -46,5 +87,5 @@ def test_a_legend_does_not_give_noise_the_colour_of_one_part(draw):
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
     }
     noise = colours.pop(labelling.NULL_WORDS["noise"])
-    assert len(colours) == len(change.PARTS) and noise not in colours.values()
+    assert len(colours) == 3 and noise not in colours.values()
     assert "Each part's noise has its colour" in caption

@@ -158,13 +158,14 @@ FIGURES = {
         "change.steps",
     ),
     "own_or_inherited": Figure(
-        "Change of attention by a layer's own weights and by its input",
+        "Change of attention and hidden states by a layer's own weights and by its input",
         beside_nulls(
             per_model("results/own_or_inherited/{model}_vs_{reference}.tsv"), "own_or_inherited"
         ),
         "A control of ours, not a figure of the paper. Change of each layer's attention, mean over"
-        " heads, if its query and key weights, its input, or both are those of the fine-tuned"
-        " model. The rest is the pretrained model's. The two parts need not add up to the whole.",
+        " heads, and of its hidden states where these are drawn, if the layer's weights, its"
+        " input, or both are those of the fine-tuned model. The rest is the pretrained model's."
+        " The two parts need not add up to the whole.",
         "change.own_or_inherited",
     ),
 }

@@ -1,7 +1,7 @@
 """How much attention changes: Figure 5 of Kovaleva et al. 2019, by head, and two controls of ours.
 
 The controls ask whether the last layers change most because their steps are larger, and whether a
-layer's own weights or its input change its attention.
+layer's own weights or its input change its attention and its hidden states.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,12 +40,21 @@ QUANTITIES = {
     "attention": "1 − cosine\nof attention",
 }
 LINES = {name: (name, {"color": "#0072B2", "marker": "o"}) for name in QUANTITIES}
-MEASURES = {"cosine_distance": "1 − cosine", "js": "JS divergence (nats)"}
+MEASURES = {
+    "cosine_distance": "1 − cosine",
+    "js": "JS divergence (nats)",
+    "rsa_distance": "1 − RSA\nof hidden states",
+}
 PARTS = {
     "total": ("both, as fine-tuned", {"color": "#000000", "marker": "o"}),
     "own": ("the layer's weights alone", {"color": "#D55E00", "marker": "s"}),
     "inherited": ("its input alone", {"color": "#0072B2", "marker": "^"}),
 }
+# The same parts of the change of hidden states, which have names of their own in the tables.
+PARTS |= {"both": PARTS["total"], "made": PARTS["own"], "arrived": PARTS["inherited"]}
+STATES_NOTE = (
+    "Hidden states: 1 − RSA of the layer's output for content tokens, to the pretrained model's."
+)
 
 
 def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
@@ -169,15 +178,20 @@ def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> 
     """Draw a panel over layers per measure (series) and task, with a line per variant."""
     rows = numbers.stack(inputs, "own_or_inherited", list(PARTS))
     rows = rows.query("head == 0").rename(columns={"measure": "series"})
-    return _draw_by_layer(rows, MEASURES, PARTS)
+    rows = rows[rows["series"].isin([*MEASURES])]
+    has_states = (rows["series"] == "rsa_distance").any()
+    return _draw_by_layer(rows, MEASURES, PARTS, STATES_NOTE if has_states else "")
 
 
-def _draw_by_layer(rows: pd.DataFrame, series: Mapping, variants: Mapping) -> style.Drawn:
+def _draw_by_layer(
+    rows: pd.DataFrame, series: Mapping, variants: Mapping, note: str = ""
+) -> style.Drawn:
     table = numbers.join(numbers.ours(rows, "model", "series"))
     figure = layers.small_multiples(table, "series", series, variants)
     return style.captioned(
         figure,
         table,
+        note,
         layers.null_note(table, "panel"),
         _describe_noise(table, series),
         style.failures(table, "panel"),
@@ -191,4 +205,5 @@ def _describe_noise(table: pd.DataFrame, series: Mapping) -> str:
         return ""
     most = noise.groupby("series", sort=False)["value"].max()
     reached = " and ".join(f"a {series[name]} of {value:.2g}" for name, value in most.items())
+    reached = reached.replace("\n", " ")
     return f"Each part's noise has its colour, and reaches {reached} at most."

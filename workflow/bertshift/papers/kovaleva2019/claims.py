@@ -314,6 +314,13 @@ def inherited_minus_own(evidence: Evidence, task: str) -> float:
     return (inherited - own).mean(11, 12, 12)
 
 
+def made_minus_both(evidence: Evidence, task: str) -> float:
+    rows = {"metric": "own_or_inherited", "measure": "rsa_distance"}
+    made = evidence.by_layer(task, variant="made", **rows)
+    both = evidence.by_layer(task, variant="both", **rows)
+    return (made - both)[made.layers]
+
+
 claim(
     "figure5",
     "K5.1",
@@ -348,6 +355,15 @@ claim(
     inherited_minus_own,
     TASKS,
     low=0.0,
+)
+claim(
+    "own_or_inherited",
+    "K5.4",
+    "1 - RSA of the last layer's hidden states by its weights alone, minus that by its weights and"
+    " its input",
+    made_minus_both,
+    TASKS,
+    high=0.0,
 )
 
 # ---- Figure 6: attention to special tokens; and to words, for which the paper has no figure
