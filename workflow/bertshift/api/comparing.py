@@ -319,7 +319,8 @@ def _measure_made(
     variants `<variant>_made` and `<variant>_arrived`."""
     files = {file for pair in pairs for file in (pair.model, pair.reference)}
     folders = {file: file.parents[1] / file.stem for file in files}
-    rows = made_metric.compare(pairs, folders, tokens)
+    distances = [OF_STATES[name][0] for name in measures]
+    rows = made_metric.compare(pairs, folders, tokens, distances)
     tables = []
     for name in measures:
         distance, variant, convert = OF_STATES[name]

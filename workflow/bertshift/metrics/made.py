@@ -20,8 +20,8 @@ measures are distances, 0 where nothing changed:
                         what the reference's layer adds; Frobenius norms over the tokens of `rsa`
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -45,21 +45,43 @@ RSA, CKA, NORM = "rsa_distance", "cka_distance", "relative_norm"
 MEASURES = (RSA, CKA, NORM)
 
 
+@dataclass(frozen=True)
 class Tokens:
     """The content tokens at which states are compared, of a file with all tokens.
 
-    positions [K]: of all of them in the file; rsa, cka: which of these each measure takes, with
-    their blocks of examples.
+    positions [K]: of all of them in the file; rsa, cka: which of these each measure takes.
+    rsa_blocks, cka_blocks: these in blocks of examples, for values without each block.
     """
 
-    def __init__(self, activations: Activations, stimuli: str, tokens: int | None = None):
-        rsa_positions = rsa.samples(activations, tokens or rsa.TOKENS, stimuli)["content"]
-        cka_positions = linear_cka.sample(activations, tokens or linear_cka.TOKENS, stimuli)
-        self.positions = np.union1d(rsa_positions, cka_positions)
-        self.rsa = np.searchsorted(self.positions, rsa_positions)
-        self.cka = np.searchsorted(self.positions, cka_positions)
-        self.rsa_blocks = token_blocks(activations.offsets, rsa_positions)
-        self.cka_blocks = token_blocks(activations.offsets, cka_positions)
+    positions: np.ndarray
+    rsa: np.ndarray
+    cka: np.ndarray
+    rsa_blocks: Sequence[slice] = ()
+    cka_blocks: Sequence[slice] = ()
+
+    @classmethod
+    def of_file(
+        cls, activations: Activations, stimuli: str, number: int | None = None
+    ) -> "Tokens":
+        """Draw the tokens, without blocks. number: how many RSA and CKA draw, if not their own
+        numbers."""
+        rsa_positions = rsa.samples(activations, number or rsa.TOKENS, stimuli)["content"]
+        cka_positions = linear_cka.sample(activations, number or linear_cka.TOKENS, stimuli)
+        positions = np.union1d(rsa_positions, cka_positions)
+        return cls(
+            positions,
+            np.searchsorted(positions, rsa_positions),
+            np.searchsorted(positions, cka_positions),
+        )
+
+    def in_blocks(self, activations: Activations) -> "Tokens":
+        """Add the blocks of the file's examples."""
+        offsets = activations.offsets
+        return replace(
+            self,
+            rsa_blocks=token_blocks(offsets, self.positions[self.rsa]),
+            cka_blocks=token_blocks(offsets, self.positions[self.cka]),
+        )
 
     def of(self, states: np.ndarray) -> np.ndarray:
         """Select the tokens' states [K, d] from those of all tokens [N, d]."""
@@ -113,22 +135,26 @@ def _layer(rerun: Rerun, layer: int) -> nn.Module:
 @dataclass
 class ReferenceLayer:
     """The states of a reference's layer, input and output [K, d], with what serves all states that
-    are compared with its output."""
+    are compared with its output. Values are [1 + blocks]: of all tokens, then without each
+    block."""
 
     tokens: Tokens
     before: np.ndarray
     after: np.ndarray
 
-    def rows(self, variant: str, states: np.ndarray) -> Iterator[dict]:
-        """Yield a row for each measure of `states` [K, d]; none where a measure is undefined, as
-        all tokens are alike."""
-        measures: Mapping[str, tuple[Callable, np.ndarray]] = {
+    def rows(
+        self, variant: str, states: np.ndarray, measures: Sequence[str] = MEASURES
+    ) -> Iterator[dict]:
+        """Yield a row for each of these measures of `states` [K, d]; none where a measure is
+        undefined, as all tokens are alike."""
+        functions = {
             RSA: (self._rsa_distances, self.tokens.rsa),
             CKA: (self._cka_distances, self.tokens.cka),
             NORM: (self._relative_norms, self.tokens.rsa),
         }
-        for measure, (distances, positions) in measures.items():
-            value, *jackknife = distances(states)
+        for measure in measures:
+            function, positions = functions[measure]
+            value, *jackknife = function(states)
             if np.isnan(value):
                 continue
             yield {
@@ -150,7 +176,7 @@ class ReferenceLayer:
         return rsa.own_sums(self._rsa_rows, self.tokens.rsa_blocks)
 
     def _rsa_distances(self, states: np.ndarray) -> np.ndarray:
-        """Measure 1 - RSA [1 + blocks]: of all tokens, then without each block."""
+        """Measure 1 - RSA."""
         x, y = states[self.tokens.rsa], self.after[self.tokens.rsa]
         blocks = self.tokens.rsa_blocks
         return 1 - rsa.correlate(x, y, self._rsa_rows, self._rsa_sums, blocks)
@@ -161,7 +187,7 @@ class ReferenceLayer:
         return Representation(states)
 
     def _cka_distances(self, states: np.ndarray) -> np.ndarray:
-        """Measure 1 - CKA [1 + blocks] as `_rsa_distances`; exactly 0 of equal states."""
+        """Measure 1 - debiased CKA, which is exactly 0 of equal states."""
         x = CenteredStates(states, self.tokens.cka, self.tokens.cka_blocks)
         if len(x) < FEWEST or not x.varies or not self._cka_side.states.varies:
             return np.array([np.nan])
@@ -179,12 +205,11 @@ class ReferenceLayer:
             return np.sqrt(np.where(added > 0, difference / added, np.nan))
 
     def _sum_squares(self, differences: np.ndarray) -> np.ndarray:
-        """Sum squares [1 + blocks] of all tokens of RSA, then without each block."""
+        """Sum squares of the tokens of RSA."""
         rows = differences[self.tokens.rsa]
         squares = np.einsum("ij,ij->i", rows, rows)
-        by_block = np.array([squares[block].sum() for block in self.tokens.rsa_blocks])
-        rests = [np.delete(by_block, number).sum() for number in range(len(by_block))]
-        return np.array([by_block.sum(), *rests])
+        rests = [np.delete(squares, block).sum() for block in self.tokens.rsa_blocks]
+        return np.array([squares.sum(), *rests])
 
 
 def _debiased(moments) -> dict[str, float]:
@@ -207,24 +232,32 @@ def check_same_layers(pair: Pair, model: Activations, reference: Activations) ->
 
 
 def compare(
-    pairs: list[Pair], folders: Mapping[Path, Path], tokens: int | None = None
+    pairs: list[Pair],
+    folders: Mapping[Path, Path],
+    tokens: int | None = None,
+    measures: Sequence[str] = MEASURES,
 ) -> pd.DataFrame:
     """Tabulate what each layer makes and what arrives: one row for each pair, layer, variant
-    (made, arrived) and `measure`.
+    (made, arrived) and `measure`, without intervals, which take longer than the models.
 
     folders: the model folder behind each activation file. tokens: how many RSA and CKA draw, if
     not their own numbers. Both models are in memory, with the states of one layer. Raises
     UserError where tokens, layers or widths of a pair differ, and as `Rerun`.
     """
-    return frame(_rows(pairs, folders, tokens), extra=("measure",))
+    return frame(_rows(pairs, folders, tokens, measures), extra=("measure",))
 
 
-def _rows(pairs: list[Pair], folders: Mapping[Path, Path], number: int | None) -> Iterator[dict]:
+def _rows(
+    pairs: list[Pair],
+    folders: Mapping[Path, Path],
+    number: int | None,
+    measures: Sequence[str],
+) -> Iterator[dict]:
     for pair, model, reference in opened("made", pairs):
         check_same_layers(pair, model, reference)
         rerun = Rerun(load_encoder(folders[model.path]), model)
         reference_rerun = Rerun(load_encoder(folders[reference.path]), reference)
-        tokens = Tokens(model, pair.stimuli, number)
+        tokens = Tokens.of_file(model, pair.stimuli, number)
         for layer in range(1, model.layers + 1):
             before, after = reference.hidden(layer - 1), reference.hidden(layer)
             compared = ReferenceLayer(tokens, tokens.of(before), tokens.of(after))
@@ -232,5 +265,5 @@ def _rows(pairs: list[Pair], folders: Mapping[Path, Path], number: int | None) -
             made = collect(tokens, rerun, layer, before)
             arrived = collect(tokens, reference_rerun, layer, model.hidden(layer - 1))
             for variant, states in ((MADE, made), (ARRIVED, arrived)):
-                for row in compared.rows(variant, states):
+                for row in compared.rows(variant, states, measures):
                     yield keys | row

@@ -55,7 +55,7 @@ def _rows(pairs: list[Pair], folders: Mapping[Path, Path]) -> Iterator[dict]:
         made.check_same_layers(pair, model, reference)
         rerun = Rerun(load_encoder(folders[model.path]), model)
         reference_rerun = Rerun(load_encoder(folders[reference.path]), reference)
-        tokens = made.Tokens(model, pair.stimuli)
+        tokens = made.Tokens.of_file(model, pair.stimuli).in_blocks(model)
         for layer in range(1, model.layers + 1):
             keys = pair.keys | {"layer": layer, "ref_layer": layer}
             own_states = made.Collected(tokens, model.width)
