@@ -27,7 +27,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from torch import nn
 
 from bertshift.activations.rerun import Rerun, Run
 from bertshift.activations.store import Activations
@@ -35,7 +34,7 @@ from bertshift.errors import UserError
 from bertshift.metrics import cka, linear_cka, rsa
 from bertshift.metrics.hidden_states import FEWEST, CenteredStates, Comparison, Representation
 from bertshift.metrics.pairs import Pair, frame, opened, token_blocks
-from bertshift.models.family import family_of
+from bertshift.models.family import family_of, layers_of
 from bertshift.models.layers import with_feed_forward_of
 from bertshift.models.loading import load_encoder
 
@@ -115,21 +114,17 @@ def blocks_apart(
     tokens: Tokens, rerun: Rerun, reference_rerun: Rerun, layer: int, states: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield made_attention and made_feed_forward with their states [K, d], where `states` [N, d]
-    are the reference's input of the layer; nothing where a layer's two blocks are not known."""
-    attention_block = family_of(rerun.model).attention_block
-    reference_block = family_of(reference_rerun.model).attention_block
-    if not attention_block or attention_block != reference_block:
+    are the reference's input of the layer; nothing where a layer's two blocks are not known, and
+    for models of two families."""
+    model, reference = rerun.model, reference_rerun.model
+    attention_block = family_of(model).attention_block
+    if not attention_block or model.config.model_type != reference.config.model_type:
         return
-    own, other = _layer(rerun, layer), _layer(reference_rerun, layer)
+    own, other = layers_of(model)[layer - 1], layers_of(reference)[layer - 1]
     mixed = with_feed_forward_of(own, other, attention_block)
     yield MADE_ATTENTION, collect(tokens, rerun, layer, states, module=mixed)
     mixed = with_feed_forward_of(other, own, attention_block)
     yield MADE_FEED_FORWARD, collect(tokens, reference_rerun, layer, states, module=mixed)
-
-
-def _layer(rerun: Rerun, layer: int) -> nn.Module:
-    _, _, layers = rerun.batches[0]
-    return layers.modules[layer - 1]
 
 
 @dataclass
@@ -178,6 +173,8 @@ class ReferenceLayer:
     def _rsa_distances(self, states: np.ndarray) -> np.ndarray:
         """Measure 1 - RSA."""
         x, y = states[self.tokens.rsa], self.after[self.tokens.rsa]
+        if len(x) < rsa.FEWEST:
+            return np.array([np.nan])
         blocks = self.tokens.rsa_blocks
         return 1 - rsa.correlate(x, y, self._rsa_rows, self._rsa_sums, blocks)
 

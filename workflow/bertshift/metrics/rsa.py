@@ -43,6 +43,7 @@ from bertshift.metrics.scaling import differ, scaled
 # The least spread of cosines, as a share of their squares: below, its digits are rounding.
 LEAST_SPREAD = 1e-9
 TOKENS = 5000  # of each variant
+FEWEST = 3  # tokens that it is defined for
 NARROW = 1e-3  # mean squared distance of unit rows from their mean: below, sums lose 6 digits
 
 
@@ -141,8 +142,8 @@ def correlations(
 
 
 def _check_count(n: int) -> None:
-    if n < 3:
-        raise UserError(f"RSA needs at least 3 tokens and got {n}: ask for more stimuli.")
+    if n < FEWEST:
+        raise UserError(f"RSA needs at least {FEWEST} tokens and got {n}: ask for more stimuli.")
 
 
 def rsa(x: np.ndarray, y: np.ndarray) -> float:
@@ -173,11 +174,11 @@ def correlate(
     """Compute RSA [1 + blocks] of states x [n, d_x] and y [n, d_y], exactly 1 where they are
     equal; rows_y, own_y: `similarity_rows` of y and their sums, which serve several x.
 
-    NaN as `correlations`, and below 3 tokens. UserError, which names x by `where`, as
+    NaN as `correlations`, and below FEWEST tokens. UserError, which names x by `where`, as
     `unit_rows`.
     """
     if np.array_equal(x, y):
-        return np.where(_count_tokens(len(x), blocks) > 2, 1.0, np.nan)
+        return np.where(_count_tokens(len(x), blocks) >= FEWEST, 1.0, np.nan)
     rows_x = similarity_rows(x, where)
     return correlations(rows_x, rows_y, own_sums(rows_x, blocks), own_y, blocks)
 
