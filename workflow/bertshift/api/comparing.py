@@ -119,8 +119,7 @@ def compare(
     check_apart(models, references)
     with plain_torch(), temporary_folder() as folder:
         distinct = _drop_duplicates([*models, *references])
-        of_states = [measure for measure in OF_STATES if made and measure in selected]
-        steps = 2 * len(distinct) + draws * len(models) + len(selected) + bool(of_states)
+        steps = 2 * len(distinct) + draws * len(models) + len(selected) + made
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
             files, length = _extract(distinct, rows, folder, max_length, tokenizer, bar)
             keys = {"model": model_name, "reference": reference_name, "stimuli": name}
@@ -135,14 +134,11 @@ def compare(
             ]
             names = {str(files[_key(model)]): name_of(model) for model in distinct}
             tables, own, left_out = _measure([*pairs, *noise], selected, tokens, names, bar)
-            if of_states:
-                bar.set_description("made")
-                try:
-                    with _silence_stderr(), called(names):
-                        tables += _measure_made(pairs, of_states, tokens)
-                except UserError as error:
-                    left_out["made"] = str(error)
-                bar.update()
+            if made:
+                of_states = [name for name in OF_STATES if name in {*selected} - {*left_out}]
+                made_tables, reasons = _measure_made(pairs, of_states, tokens, names, bar)
+                tables += made_tables
+                left_out |= reasons
             checkpoints = [
                 checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
             ]
@@ -313,21 +309,35 @@ def _check_measured(table: pd.DataFrame, shown: Shown) -> None:
 
 
 def _measure_made(
-    pairs: list[Pair], measures: Sequence[str], tokens: int | None
-) -> list[pd.DataFrame]:
+    pairs: list[Pair],
+    measures: Sequence[str],
+    tokens: int | None,
+    names: Mapping[str, str],
+    bar: tqdm,
+) -> tuple[list[pd.DataFrame], dict[str, str]]:
     """Return a table of what layers make and what arrives for each of these measures, with its
-    variants `<variant>_made` and `<variant>_arrived`."""
+    variants `<variant>_made` and `<variant>_arrived`, and {"made": why there is none}."""
+    bar.set_description("made")
+    tables: list[pd.DataFrame] = []
+    if not measures:
+        bar.update()
+        return tables, {}
     files = {file for pair in pairs for file in (pair.model, pair.reference)}
     folders = {file: file.parents[1] / file.stem for file in files}
     distances = [OF_STATES[name][0] for name in measures]
-    rows = made_metric.compare(pairs, folders, tokens, distances)
-    tables = []
+    try:
+        with _silence_stderr(), called(dict(names)):
+            rows = made_metric.compare(pairs, folders, tokens, distances)
+    except UserError as error:
+        return tables, {"made": str(error)}
+    finally:
+        bar.update()
     for name in measures:
         distance, variant, convert = OF_STATES[name]
         table = rows[rows["measure"] == distance].drop(columns="measure")
         variants = f"{variant}_" + table["variant"]
         tables.append(statistics.mapped(table.assign(metric=name, variant=variants), convert))
-    return tables
+    return tables, {}
 
 
 def _silence_stderr() -> redirect_stderr:
