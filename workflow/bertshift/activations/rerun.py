@@ -17,8 +17,9 @@ from bertshift.models.layers import Layers
 from bertshift.tasks.inference import best_device
 
 # How far a layer's own stored output and the same output again may lie apart, as a share of its
-# norm: in float32, more than rounding, also that of another device.
-TOLERANCE = 1e-6
+# norm. Another device sums float32 in another order, which changes a wide layer's output by some
+# 1e-6; a missing argument changes it by a thousand times as much.
+TOLERANCE = 1e-5
 
 
 class Run(NamedTuple):
