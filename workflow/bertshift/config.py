@@ -51,9 +51,8 @@ def load_config(user: Mapping, root: Path) -> dict:
 
     `user` is config/experiments.yaml with whatever --configfile and --config added. With a key
     `experiments` it lies on top of the file that the key names. Scales and catalogues in that
-    file's folder go before those of the workflow in `root`. Defaults of the schema are filled
-    in. Raises UserError with one sentence a problem: the key's path, its value, what to write
-    instead.
+    file's folder go before those of the workflow in `root`. Defaults of the schema are filled in.
+    UserError with one sentence a problem: the key's path, its value, what to write instead.
     """
     user, files = located(user, root)
     catalogues = {key: read_catalogue(files[key]) for key in CATALOGUES}
@@ -105,7 +104,7 @@ def located(user: Mapping, root: Path) -> tuple[dict, dict[str, Path]]:
 
 
 def read_catalogue(path: Path) -> dict:
-    """Read the entries of a catalogue by their names. Raise UserError as `read_yaml`."""
+    """Read the entries of a catalogue by their names. UserError as `read_yaml`."""
     return _drop_anchors(read_yaml(path))
 
 
@@ -162,8 +161,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> dict:
-    """Read the keys of a YAML file. Raise UserError if it is not YAML or has a key twice, with the
-    line, or if it has no keys at its top level."""
+    """Read the keys of a YAML file. UserError if it is not YAML or has a key twice, with the line,
+    or if it has no keys at its top level."""
     keys = _parse_yaml(read_text(path), str(path))
     if not isinstance(keys, dict):
         raise UserError(f"{path} has no keys at its top level; write lines such as 'scale: demo'.")
@@ -187,8 +186,7 @@ def on_command_line(entries: Iterable[str]) -> dict:
 
 
 def _parse_yaml(text: str, source: str):
-    """Parse a text in YAML. Raise UserError, with its source, if it is not YAML or has a key
-    twice."""
+    """Parse a text in YAML. UserError, with its source, if it is not YAML or has a key twice."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

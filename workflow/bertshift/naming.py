@@ -356,9 +356,9 @@ def in_order(variants: Iterable[Variant]) -> list[Variant]:
 def parse_model(name: str, config: Mapping) -> Model:
     """Parse `name` into a model, with the `tasks` and `bases` of `config`.
 
-    Raises UserError with the nearest valid names for an unknown task or checkpoint, with the
-    canonical spelling for a second spelling of a known model, and with the valid range for a layer
-    or head that the checkpoint lacks.
+    UserError with the nearest valid names for an unknown task or checkpoint, with the canonical
+    spelling for a second spelling of a known model, and with the valid range for a layer or head
+    that the checkpoint lacks.
     """
     if len(name) > LONGEST:
         raise UserError(

@@ -308,8 +308,8 @@ def check_sizes(sizes: dict) -> None:
 def generate_world(directory: Path, sizes: dict, seed: int) -> None:
     """Write FILES below `directory`; the same `sizes` and `seed` give the same bytes.
 
-    sizes: counts by name as in SIZES (documents, train, dev, squad_train, ...). Raises UserError
-    for an unknown or missing name.
+    sizes: counts by name as in SIZES (documents, train, dev, squad_train, ...). UserError for an
+    unknown or missing name.
     """
     directory = Path(directory)
     check_sizes(sizes)

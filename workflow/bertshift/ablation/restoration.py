@@ -51,7 +51,7 @@ def restore(
     The columns `blocks.JACKKNIFE_COLUMNS` have the values without each block of inputs. `task` is
     an entry of the configuration's tasks with its name; it is scored on at most `max_dev` of
     `rows`. The last hidden states are those of `inputs`: rows of id, text_a and perhaps text_b,
-    cut to `max_length` pieces. Raises UserError for a task that cannot be scored on such a sample.
+    cut to `max_length` pieces. UserError for a task that cannot be scored on such a sample.
     """
     if task["kind"] not in KINDS:
         raise UserError(

@@ -40,7 +40,7 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
     rows: {"id", "text_a", optional "text_b"}, or {"id", "words"}, which are tokenised word by word
     and have members with the positions of words; inputs longer than max_length are cut as for
     training. A span of characters is a word piece's in its text, or its entire word's in the words
-    with one space between them. Raises UserError where there are no rows.
+    with one space between them. UserError where there are no rows.
     """
     if not rows:
         raise UserError(
@@ -165,9 +165,9 @@ def extract(
     of one length share a batch of up to `batch_tokens` tokens, so nothing is padded and masked;
     memory holds one batch, whatever the number of rows. Kovaleva et al. 2019 (section 4.3), Hao et
     al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare these. The last states are those before
-    a final norm, which decoders and ModernBERT have: so they compare with the others. Raises
-    UserError where max_length is beyond the model's positions, or a hidden state is not finite or
-    beyond float16.
+    a final norm, which decoders and ModernBERT have: so they compare with the others. UserError
+    where max_length is beyond the model's positions, or a hidden state is not finite or beyond
+    float16.
     """
     model = _prepare_model(model, max_length)
     index = encode(tokenizer, rows, max_length)

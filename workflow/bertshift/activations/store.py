@@ -101,7 +101,7 @@ class Activations:
     Attributes: layers (transformer layers, the embedding output not counted), width, heads (None
     without attention), examples, ids [n], offsets [n+1], lengths [n], token_ids, special, segment,
     char_start, char_end [N]; word_offsets [n+1], word_first, word_last [W] where the stimuli are
-    words. Raises UserError where the file is missing or is not a complete activation file.
+    words. UserError where the file is missing or is not a complete activation file.
     """
 
     def __init__(self, path: str | Path):
@@ -157,7 +157,7 @@ class Activations:
         """Return hidden states [N, d] in float32 or float16, memory-mapped; layer 0 is the
         embedding output.
 
-        Raises UserError where the file holds a sample of tokens only: ask for `states` of these.
+        UserError where the file holds a sample of tokens only: ask for `states` of these.
         """
         if self._kept is not None:
             raise UserError(
@@ -167,8 +167,8 @@ class Activations:
         return self._map(hidden_name(layer))
 
     def states(self, layer: int, positions: np.ndarray) -> np.ndarray:
-        """Return hidden states [n, d] of the tokens at `positions` [n]. Raises UserError where one
-        was not stored."""
+        """Return hidden states [n, d] of the tokens at `positions` [n]. UserError where one was
+        not stored."""
         if self._kept is None:
             return self.hidden(layer)[positions]
         rows = np.searchsorted(self._kept, positions)
@@ -181,7 +181,7 @@ class Activations:
         return self._map(hidden_name(layer))[rows]
 
     def attention(self, layer: int) -> Maps:
-        """Return the maps of a layer, 1..L. Raises UserError where the file was extracted without
+        """Return the maps of a layer, 1..L. UserError where the file was extracted without
         attention."""
         if attention_name(1) not in self._starts:
             raise UserError(

@@ -36,8 +36,8 @@ UPOS = frozenset(
 def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     """Read the sentences of a data set's CoNLL-U file, as `sentences` does.
 
-    Raises UserError also for a word without a universal part of speech: punctuation, which scores
-    leave out, is known by it alone.
+    UserError also for a word without a universal part of speech: punctuation, which scores leave
+    out, is known by it alone.
     """
     return _read(path, check)
 
@@ -48,8 +48,8 @@ def sentences(path: Path) -> tuple[list[dict], Counter]:
     Heads count from 1, 0 is the root. Multiword tokens (3-4) and empty nodes (8.1) are skipped:
     rows hold the syntactic words, on which the basic tree is defined
     (universaldependencies.org/format.html). Sentences that are published without their words are
-    left out and counted. Raises UserError with file and line for anything else, and for a file
-    without any words.
+    left out and counted. UserError with file and line for anything else, and for a file without
+    any words.
     """
     return _read(path, check_tree)
 

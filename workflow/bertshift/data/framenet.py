@@ -35,8 +35,8 @@ def select(source: Path) -> tuple[list[dict], Counter]:
 
     The paper takes short sentences whose target word is far from the frame elements, which are
     short too. `left_out` has the rules of its notebook. Arguments are the elements that belong to
-    one of the frame's core sets. A folder may lack lexical units. Raises UserError for a source
-    that is no FrameNet.
+    one of the frame's core sets. A folder may lack lexical units. UserError for a source that is
+    no FrameNet.
     """
     import nltk
     from nltk.corpus.reader.framenet import FramenetCorpusReader, FramenetError

@@ -20,8 +20,8 @@ def read(path: Path, spec: Mapping) -> tuple[Iterator[dict], Counter]:
     forbids it. Columns are found by the names in `spec["columns"]`; `spec["header"]` names the
     columns of a file without a header line.
 
-    Raises UserError, naming file and line, for a missing or repeated column, an unknown label or
-    score, and for more lines with a wrong number of columns than `spec["tolerate_malformed"]`.
+    UserError, naming file and line, for a missing or repeated column, an unknown label or score,
+    and for more lines with a wrong number of columns than `spec["tolerate_malformed"]`.
     """
     dropped = Counter()
     return _read_rows(path, spec, dropped), dropped

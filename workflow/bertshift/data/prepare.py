@@ -26,7 +26,7 @@ def prepare_from_mirror(
     `mirror`.
 
     `spec` is the data set's entry in config/datasets.yaml, as its schema allows it; `origin` says
-    whether the mirror is the generated world. Raises UserError for a missing or damaged file; then
+    whether the mirror is the generated world. UserError for a missing or damaged file; then
     neither file is written.
     """
     mirror, read = Path(mirror), READERS[spec["format"]]
@@ -45,7 +45,7 @@ def prepare_from_hub(name: str, spec: Mapping, directory: Path, cache: Path | No
     """Write the same two files from the Hugging Face hub, at the commit that `spec["hub"]` pins.
 
     `cache` is where `datasets` keeps its prepared copies (None: its own default); the files as
-    downloaded are in the hub client's cache, which HF_HOME names. Raises UserError as
+    downloaded are in the hub client's cache, which HF_HOME names. UserError as
     `prepare_from_mirror` does, and where a bounded number of attempts did not bring the files.
     """
     splits, checksums = hub.read(name, spec, cache)

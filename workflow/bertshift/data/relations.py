@@ -37,7 +37,7 @@ def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
 
     `source` is FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an
     id is optional) or as a table with the columns TABLE. `origin` is the configuration's
-    data.source. Raises UserError for any other source.
+    data.source. UserError for any other source.
     """
     rows, left_out = _read_rows(source)
     for row in rows:

@@ -14,7 +14,7 @@ def read(path: Path, spec: Mapping) -> tuple[list[dict], Counter]:
     """Read the questions of a SQuAD 1.1 or 2.0 file, and count the answers moved or lost; see
     `example`.
 
-    Raises UserError for a file that is cut off or not in SQuAD's form.
+    UserError for a file that is cut off or not in SQuAD's form.
     """
     try:
         articles = json.loads(read_text(path))["data"]
@@ -63,7 +63,7 @@ def example(fields: Mapping, counts: Counter, where: str) -> dict | None:
     The context has every answer of the row at its start. An answer at another start is moved to
     the nearest occurrence of its text; an answer that does not occur is dropped. A question that
     keeps no answer but is not marked impossible is dropped too (returns None). `counts` counts
-    each of these cases. Raises UserError, which begins with `where`, for a value of another type.
+    each of these cases. UserError, which begins with `where`, for a value of another type.
     """
     if fault := _find_fault(fields):
         raise UserError(f"{where}: {fault}; correct the file or fetch it again.")

@@ -42,7 +42,7 @@ _FORMS = {separator: _form(separator) for separator in (TAB, COMMA)}
 
 
 def read_text(path: Path) -> str:
-    """Read the file as text, without a byte order mark. Raises UserError as `read_lines` does."""
+    """Read the file as text, without a byte order mark. UserError as `read_lines` does."""
     with files.reading(path), open(path, "rb") as file:
         _check_start(path, file.read(200))
     return files.read_text(path)
@@ -52,8 +52,8 @@ def read_lines(path: Path) -> Iterator[str]:
     """Yield lines without a byte order mark, split at LF and CRLF alone: a text may hold a lone
     CR, U+2028 or U+0085.
 
-    Raises UserError for a file that cannot be read or is empty, for bytes that are not UTF-8 (with
-    the line), and for what a failed download leaves behind: a web page, or a Git LFS pointer.
+    UserError for a file that cannot be read or is empty, for bytes that are not UTF-8 (with the
+    line), and for what a failed download leaves behind: a web page, or a Git LFS pointer.
     """
     with files.reading(path), open(path, "rb") as file:
         start = file.read(200) + file.readline()  # a pipe cannot be read twice
@@ -214,9 +214,9 @@ def _check_start(path: Path, start: bytes) -> None:
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict]]:
-    """Yield (file and line, object) of a file of JSON lines; blank lines are left out. Raises
-    UserError as `read_lines` does, and for a line that is no JSON object or has half of a
-    character (a lone surrogate)."""
+    """Yield (file and line, object) of a file of JSON lines; blank lines are left out. UserError
+    as `read_lines` does, and for a line that is no JSON object or has half of a character (a lone
+    surrogate)."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue

@@ -20,7 +20,7 @@ def value_norms(rerun: Rerun, layer: int, states: np.ndarray) -> np.ndarray:
     """Compute ||f_j|| [heads, N], float64, of every head and token. `layer`, counted from 1, reads
     `states` [N, d].
 
-    Raises UserError where the family's output projection is not known.
+    UserError where the family's output projection is not known.
     """
     triangles = []
     for head in range(1, heads_of(rerun.model) + 1):

@@ -55,7 +55,7 @@ def compare(
     sd and n are over examples. In rows of the reference, column `model` names the reference.
     annotations: for each input set, the rows of `annotations.annotate` and their source (column
     `annotation`); folders: the model folder behind each activation file. Kinds that no example has
-    are reported on stderr. Raises UserError where annotations are of other inputs.
+    are reported on stderr. UserError where annotations are of other inputs.
     """
     rows = []
     done = set()
@@ -194,8 +194,8 @@ def word_of_token(activations: Activations, texts: Sequence[Mapping]) -> np.ndar
     for special tokens.
 
     A piece of spaces at a text's end belongs to the word before it. Pieces of a text without words
-    get -1, and their number is reported on stderr. Raises UserError where `texts` are not those of
-    the activations.
+    get -1, and their number is reported on stderr. UserError where `texts` are not those of the
+    activations.
     """
     if [str(text["id"]) for text in texts] != activations.ids.tolist():
         raise UserError(

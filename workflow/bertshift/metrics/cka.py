@@ -30,7 +30,7 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
     """Calculate n (n - 3) times the unbiased HSIC, from X'Y [d_x, d_y] and squared lengths [n] of
     the centred rows of X and Y.
 
-    Its mean over all orders of the rows of Y is 0. Raises UserError below 4 tokens.
+    Its mean over all orders of the rows of Y is 0. UserError below 4 tokens.
     """
     n = len(x_squares)
     if n < FEWEST:
@@ -43,8 +43,8 @@ def hsic(xy: np.ndarray, x_squares: np.ndarray, y_squares: np.ndarray) -> float:
 def debiased(moments: Moments) -> float:
     """Calculate CKA from unbiased estimates of HSIC. It is at most 1; 0 is expected of independent
     X and Y, so it is at times below 0. NaN, as 0 / 0, where the estimate of a model with itself is
-    0 up to rounding: all tokens but one are equal, or all are equally far apart. Raises UserError
-    below 4 tokens."""
+    0 up to rounding: all tokens but one are equal, or all are equally far apart. UserError below 4
+    tokens."""
     xx = moments.xx
     yy = moments.yy
     x_squares, y_squares = moments.squares()

@@ -37,7 +37,7 @@ def compare(pairs: list[Pair]) -> pd.DataFrame:
     """Tabulate variant "crop", one row for each pair, layer and head (0: their mean); sd and n are
     over examples.
 
-    Raises UserError where tokens, layers or heads of a pair differ.
+    UserError where tokens, layers or heads of a pair differ.
     """
     rows = []
     for keys, values in attention_rows("cosine", pairs, per_map):

@@ -34,8 +34,8 @@ def compare(
     """Compare two models that run side by side on `rows`, one row for each layer and head (0:
     their mean).
 
-    Sums are in float64; nothing is stored. Raises UserError where layers or heads differ, or
-    pad_to is beyond a model's positions.
+    Sums are in float64; nothing is stored. UserError where layers or heads differ, or pad_to is
+    beyond a model's positions.
     """
     layers = model.config.num_hidden_layers
     heads = model.config.num_attention_heads

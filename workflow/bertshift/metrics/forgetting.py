@@ -50,7 +50,7 @@ def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) ->
 
     Returns their positions [m], rising. index: as of `extract.encode`. The draw depends on the
     inputs' lengths and on the name `stimuli` alone. In a decoder (`causal`) the first token is not
-    predicted, as no token precedes it. Raises UserError where nothing can be hidden.
+    predicted, as no token precedes it. UserError where nothing can be hidden.
     """
     generator = np.random.default_rng(seed_from("forgetting", stimuli))
     offsets = index["example_offsets"]
@@ -216,7 +216,7 @@ def forgetting(
     the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have
     the value without each block of inputs. Metric weights_moved: as of `moved`. `parent` is the
     folder of the run's checkpoint; corpus: the checkpoint's training data, where it is at hand.
-    Raises UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
+    UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
     """
     tables = []
     folder, parent = None, None

@@ -159,8 +159,8 @@ def distances(
 
     Tokens are those that RSA and SVCCA draw of the same stimuli. For models of two depths, the
     layers of the shallower model are compared with those at the same share of the deeper. A layer
-    of a run is decomposed once for all pairs; memory holds one layer of every run. Raises
-    UserError where tokens are too few for SVCCA.
+    of a run is decomposed once for all pairs; memory holds one layer of every run. UserError where
+    tokens are too few for SVCCA.
     """
     special = runs[0].special
     offsets = runs[0].offsets

@@ -43,7 +43,7 @@ class CenteredStates:
     def of(cls, x: np.ndarray, blocks: Sequence[slice] = ()) -> "CenteredStates":
         """Take all rows of x [n, d], of any magnitude and about any mean, scaled by a power of 2.
 
-        Raises UserError where the rows differ by no more than rounding.
+        UserError where the rows differ by no more than rounding.
         """
         rows = scaled(x)
         mean = rows.mean(axis=0)
@@ -182,8 +182,8 @@ class Principal:
 
     @classmethod
     def of(cls, xx: np.ndarray) -> "Principal":
-        """Find the principal directions of xx [d, d], X'X of centred X. Raises UserError where
-        nothing varies."""
+        """Find the principal directions of xx [d, d], X'X of centred X. UserError where nothing
+        varies."""
         variances, directions = np.linalg.eigh(xx)
         variances = variances[::-1]
         directions = directions[:, ::-1]

@@ -63,7 +63,7 @@ def compare(pairs: list[Pair]) -> pd.DataFrame:
     """Tabulate JS, one row for each pair, layer, head (0: their mean) and variant ("nats",
     "bits").
 
-    sd and n are over examples. Raises UserError where tokens, layers or heads of a pair differ.
+    sd and n are over examples. UserError where tokens, layers or heads of a pair differ.
     """
     units = {"nats": 1.0, "bits": 1 / np.log(2)}
     rows = []

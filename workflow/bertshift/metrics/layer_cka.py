@@ -96,7 +96,7 @@ def all_pairs(layers: Sequence[CenteredStates]) -> tuple[np.ndarray, np.ndarray]
     block [blocks, k, k].
 
     A value is at most 1, and about 0 for independent states. Without a block it is NaN where fewer
-    than 4 tokens remain or a layer's states do not vary. Raises UserError below 4 tokens.
+    than 4 tokens remain or a layer's states do not vary. UserError below 4 tokens.
     """
     n = len(layers[0])
     if n < FEWEST:
@@ -183,8 +183,8 @@ def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
     Layers count from the embeddings (0) on; n counts tokens. The first layer of a row is the
     model's, except in `before`; the second is the reference's, except in `after`. Tokens are
     content and cls, the first ones; at most `tokens` of each are drawn. A layer whose tokens do
-    not differ, as first tokens in the embeddings, has no rows. Raises UserError where tokens of a
-    pair differ, or fewer than 4 are drawn.
+    not differ, as first tokens in the embeddings, has no rows. UserError where tokens of a pair
+    differ, or fewer than 4 are drawn.
     """
     return frame(_rows(pairs, tokens))
 

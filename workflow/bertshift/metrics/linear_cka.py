@@ -43,8 +43,8 @@ def compare(pairs: list[Pair], tokens: int | None = TOKENS) -> pd.DataFrame:
     nulls).
 
     n counts tokens. tokens: how many are drawn, as in `similarity`, before special and first ones
-    are left out. A layer in which the tokens do not differ has no rows. Raises UserError where
-    tokens of a pair differ.
+    are left out. A layer in which the tokens do not differ has no rows. UserError where tokens of
+    a pair differ.
     """
     return frame(_rows(pairs, tokens))
 

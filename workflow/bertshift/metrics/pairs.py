@@ -90,7 +90,7 @@ def model_folders(settings: Mapping, inputs: Mapping[str, str]) -> dict[Path, Pa
 def opened(metric: str, pairs: list[Pair]) -> Iterator[tuple[Pair, Activations, Activations]]:
     """Open the pairs one after the other, with a line on stderr for each.
 
-    Raises UserError where the two files of a pair do not hold the same tokens.
+    UserError where the two files of a pair do not hold the same tokens.
     """
     for number, pair in enumerate(pairs, 1):
         print(
@@ -151,8 +151,7 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.JACKKNIFE_COLUMNS from each
     row's `jackknife`, if any.
 
-    Raises UserError for no rows, as where every layer was left out, and for rows without a
-    column.
+    UserError for no rows, as where every layer was left out, and for rows without a column.
     """
     table = pd.DataFrame(list(rows))
     if table.empty:
@@ -228,7 +227,7 @@ def attention_rows(
 ) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield (keys, [n, heads]) for every pair and layer, where per_map compares two layers' maps.
 
-    Raises UserError as `check_same_heads`.
+    UserError as `check_same_heads`.
     """
     for pair, model, reference in opened(metric, pairs):
         check_same_heads(metric, pair, model, reference)

@@ -131,8 +131,8 @@ def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Se
     in the order given.
 
     A sentence that lost an argument or its predicate, because max_length cut it or the tokenizer
-    leaves nothing of it, is left out and reported. Raises UserError where the file holds other
-    sentences, and where none is left.
+    leaves nothing of it, is left out and reported. UserError where the file holds other sentences,
+    and where none is left.
     """
     if [str(row["id"]) for row in relations] != activations.ids.tolist():
         raise UserError(

@@ -48,8 +48,8 @@ NARROW = 1e-3  # mean squared distance of unit rows from their mean: below, sums
 
 
 def unit_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
-    """Scale the rows of x [n, d] to norm 1, in float64. Raises UserError for a row that is zero or
-    not finite."""
+    """Scale the rows of x [n, d] to norm 1, in float64. UserError for a row that is zero or not
+    finite."""
     x = scaled(x, axis=1)
     norms = np.sqrt(np.einsum("ij,ij->i", x, x))
     has_direction = np.isfinite(norms) & (norms > 0)
@@ -65,8 +65,8 @@ def similarity_rows(x: np.ndarray, where: str = "the input") -> np.ndarray:
     """Compute rows whose products, without conjugation, give RSA of the rows of x [n, d].
 
     They are `unit_rows` [n, d]. Where these all point nearly the same way, they are the complex
-    rows [n, d + 2] of the module's docstring, of w_i divided by their root mean square.
-    Raises UserError as `unit_rows`.
+    rows [n, d + 2] of the module's docstring, of w_i divided by their root mean square. UserError
+    as `unit_rows`.
     """
     u = unit_rows(x, where)
     mean = u.mean(axis=0)
@@ -149,8 +149,8 @@ def _check_count(n: int) -> None:
 def rsa(x: np.ndarray, y: np.ndarray) -> float:
     """Compute RSA of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
 
-    Raises UserError below 3 tokens, for a zero vector, and where all tokens are equally similar
-    up to rounding.
+    UserError below 3 tokens, for a zero vector, and where all tokens are equally similar up to
+    rounding.
     """
     if len(x) != len(y):
         raise UserError(f"x holds {len(x)} tokens and y {len(y)}; give states of the same tokens.")
@@ -196,8 +196,7 @@ def compare(pairs: list[Pair], tokens: int = TOKENS) -> pd.DataFrame:
     "content" has no special and no first tokens. tokens: how many are drawn, without replacement,
     from all tokens of the stimuli; the same ones for every model and layer. n is their number, sd
     is empty. A layer in which all tokens are equally similar, as after a training that collapsed,
-    has no row. Raises UserError where tokens of a pair differ or are fewer than 3, and for a zero
-    vector.
+    has no row. UserError where tokens of a pair differ or are fewer than 3, and for a zero vector.
     """
     return frame(_rows(pairs, tokens))
 

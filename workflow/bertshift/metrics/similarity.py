@@ -117,8 +117,8 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     n counts tokens. tokens: how many are drawn, the same as SVCCA draws from the same stimuli;
     classes are parts of the draw. A class has no rows in a layer where its tokens do not differ,
     as first tokens in the embeddings or all after a training that collapsed, or where fewer than 4
-    are drawn. Raises UserError where tokens of a pair differ, or all that are drawn are too few
-    for SVCCA.
+    are drawn. UserError where tokens of a pair differ, or all that are drawn are too few for
+    SVCCA.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 

@@ -90,8 +90,8 @@ def compare(pairs: Sequence[tuple[Path, Path, dict]]) -> pd.DataFrame:
     """Tabulate spectra, one row for each pair, layer, matrix, variant and rank.
 
     pairs: (model folder, reference's folder, columns that identify the two). One matrix is in
-    memory at a time, in float64. Raises UserError for models of different shapes, and as
-    `weights.opened` does.
+    memory at a time, in float64. UserError for models of different shapes, and as `weights.opened`
+    does.
     """
     return frame(_rows(pairs), extra=("matrix", "rank"))
 

@@ -25,8 +25,8 @@ def needs(name: str, config: Mapping) -> list[str]:
     """Name the tables that figure `<paper>/<item>` reads, in the order of
     `config['figures'][paper][item]`.
 
-    Raises UserError for a figure that does not exist. It also raises one, with the key's path, for
-    an entry that lacks what the figure needs or has models that the figure cannot show.
+    UserError for a figure that does not exist. It also raises one, with the key's path, for an
+    entry that lacks what the figure needs or has models that the figure cannot show.
     """
     if name not in FIGURES:
         raise UserError(f"no figure '{name}'; there are {', '.join(FIGURES)}.")

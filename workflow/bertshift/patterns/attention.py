@@ -33,8 +33,7 @@ class Attended:
 
 
 def attend(folder: Path, rows: Sequence[dict], max_length: int) -> Iterator[Attended]:
-    """Yield the maps of every row once, the longest row first. Raises UserError as `extract`
-    does."""
+    """Yield the maps of every row once, the longest row first. UserError as `extract` does."""
     done, progress = 0, Lines()
     model = load_encoder(folder)
     tokenizer = load_tokenizer(folder)

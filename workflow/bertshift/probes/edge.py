@@ -89,8 +89,8 @@ def read_task(
 ) -> EdgeTask:
     """Read an edge folder; labelling i > 0 is the control task of the i-th seed in `controls`.
 
-    Prints how many test targets have a label that training has not. Raises UserError where a split
-    has no targets, and as `read_targets` does.
+    Prints how many test targets have a label that training has not. UserError where a split has no
+    targets, and as `read_targets` does.
     """
     sidecar = read_edge_sidecar(folder)
     labels = list(sidecar["labels"])
@@ -130,7 +130,7 @@ def load_examples(
     """Load all splits of a task for one model; print how many targets the window (max_length) has
     cut off.
 
-    Raises UserError where it has cut off all targets of a split.
+    UserError where it has cut off all targets of a split.
     """
     spans, labels = {}, {}
     for split, words in task.words.items():
@@ -217,7 +217,7 @@ def probe(
     scores.counts_key. F1 is in [0, 1]; `control` is the same probe's on its control task,
     `selectivity` the difference; n test targets, train records, dropped targets (of all splits).
     The columns blocks.JACKKNIFE_COLUMNS have F1 without each block of the task's test sentences,
-    by the same probe. Raises UserError as `read_task` and `load_examples` do.
+    by the same probe. UserError as `read_task` and `load_examples` do.
     """
     rows = read_rows(sentences)
 

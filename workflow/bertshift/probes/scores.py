@@ -156,8 +156,8 @@ def deltas(
 
     model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model ->
     of the reference. Each seed is compared with its own probes of a pretrained reference
-    (`statistics.is_own_probe`). Raises UserError where the two have been probed on different
-    sentences, or share nothing.
+    (`statistics.is_own_probe`). UserError where the two have been probed on different sentences,
+    or share nothing.
     """
     seeds = max(seed for _, seed in pairs)
     compared: dict[str, dict[tuple, tuple[np.ndarray, np.ndarray]]] = {}

@@ -45,9 +45,9 @@ def read_targets(
     """Check and index records of {"words", "targets": [{"span1", perhaps "span2", "label"}]}.
 
     labels: the label vocabulary; rows: the stimuli's row of each sentence; where: what an error
-    names. Spans may overlap, and a span may have several targets. Raises UserError for a span that
-    is empty or outside its sentence, a missing second span, an unknown label, and a sentence that
-    is not among the stimuli.
+    names. Spans may overlap, and a span may have several targets. UserError for a span that is
+    empty or outside its sentence, a missing second span, an unknown label, and a sentence that is
+    not among the stimuli.
     """
     column = {label: number for number, label in enumerate(labels)}
     names = [f"span{side}" for side in range(1, spans + 1)]

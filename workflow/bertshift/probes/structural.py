@@ -182,8 +182,8 @@ class Probe:
         self._optimizer.step()
 
     def validated(self, loss: float) -> bool:
-        """Record an epoch's dev loss, and return whether training goes on. Raises UserError for a
-        loss that is not finite."""
+        """Record an epoch's dev loss, and return whether training goes on. UserError for a loss
+        that is not finite."""
         if not math.isfinite(loss):
             raise UserError(
                 f"The {self.kind} probe's loss on layer {self.layer} is {loss}: check the model."
@@ -356,8 +356,8 @@ def read_splits(
     """Read word vectors and trees of train, dev and test; leave out the sentences that the window
     has cut, and print their number.
 
-    Raises UserError where rows and examples differ, where a split is empty, and where the rank is
-    above the width.
+    UserError where rows and examples differ, where a split is empty, and where the rank is above
+    the width.
     """
     path, device = activations.path, best_device()
     if [len(row["words"]) for row in rows] != np.diff(activations.word_offsets).tolist():
@@ -418,7 +418,7 @@ def probe(
     sources: (init, seed) -> the source of the activations of `sentences` (words, upos, heads,
     split). A replicate's probes are a part of the work. Returns a table of COLUMNS and
     blocks.JACKKNIFE_COLUMNS; layer 0 is the embedding output. Word vectors are held in memory, one
-    replicate's at a time: 2.1 GB for 100,000 words of a BERT-base in float16. Raises UserError as
+    replicate's at a time: 2.1 GB for 100,000 words of a BERT-base in float16. UserError as
     `read_splits` does.
     """
     rows = list(read_jsonl(sentences))

@@ -60,7 +60,7 @@ def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarr
     the number of sentences.
 
     As in Hewitt and Manning, sentences of 5 to 50 words count; a sentence's value may be a mean
-    over its words. Raises UserError where there are no such sentences.
+    over its words. UserError where there are no such sentences.
     """
     counts = (lengths >= SHORTEST) & (lengths <= LONGEST)
     if not counts.any():

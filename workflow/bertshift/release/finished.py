@@ -14,7 +14,7 @@ DONE, TEMPORARY = "no update", "removed temp file"  # words of `snakemake --summ
 
 def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
     """Ask Snakemake for its summary of every file on the way to these targets, in this folder.
-    Raise UserError if it plans no such run."""
+    UserError if it plans no such run."""
     if not any(map(Path.is_file, SNAKEFILES)):
         raise UserError(
             f"there is no Snakefile in {Path.cwd()}, and an archive holds the program as well;"
@@ -29,8 +29,8 @@ def summary(targets: Sequence[str], options: Sequence[str] = ()) -> str:
 
 
 def made(summary: str) -> list[str]:
-    """List the files of a finished run, without temporary ones. Raise UserError where one is
-    missing or out of date."""
+    """List the files of a finished run, without temporary ones. UserError where one is missing or
+    out of date."""
     _, _, rows = summary.partition("output_file\t")
     names, unfinished = [], {}
     for row in rows.splitlines()[1:]:

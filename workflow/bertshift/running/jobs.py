@@ -103,8 +103,8 @@ def _write_cost(log: Path, started: float) -> None:
 
 
 def _lock_log(log: io.TextIOBase) -> None:
-    """Lock the job's log until this process ends. Raise UserError where another process holds it:
-    the same job of a snakemake that has died, which would write the same files."""
+    """Lock the job's log until this process ends. UserError where another process holds it: the
+    same job of a snakemake that has died, which would write the same files."""
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

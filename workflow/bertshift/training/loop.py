@@ -70,8 +70,8 @@ def train(
     memory is split into parts, with the same gradient, as are all later batches; a message says
     so.
 
-    Raises UserError for an empty training set, a model without trainable parameters, a loss that
-    is NaN or infinite, and a single example that does not fit in memory.
+    UserError for an empty training set, a model without trainable parameters, a loss that is NaN
+    or infinite, and a single example that does not fit in memory.
     """
     run_dir = Path(run_dir)
     snapshots = snapshots or {}

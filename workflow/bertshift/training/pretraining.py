@@ -93,9 +93,9 @@ def pretrain(
     Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv,
     pretraining.json} and returns what pretraining.json holds: `held_out` has the loss (nats) and
     accuracy of masked or next words, and for BERT the next-sentence accuracy, on 2% of the
-    documents. Raises UserError for fewer than three documents (the next sentence needs another
-    document to be wrong), a longest sequence beyond the positions, an unknown key, and a
-    vocabulary that does not fit the family.
+    documents. UserError for fewer than three documents (the next sentence needs another document
+    to be wrong), a longest sequence beyond the positions, an unknown key, and a vocabulary that
+    does not fit the family.
     """
     run_dir, tokenizer_dir = Path(run_dir), Path(tokenizer_dir)
     if len(documents) < 3:

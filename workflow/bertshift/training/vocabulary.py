@@ -46,8 +46,7 @@ def train_wordpiece(texts: Iterable[str], size: int, lowercase: bool, directory:
     `tokenizers`' WordPiece trainer, from pairs seen at least twice. The same texts give the same
     bytes. `directory` receives tokenizer.json and tokenizer_config.json.
 
-    Raises UserError where the texts hold no words or `size` leaves no room for 99% of their
-    letters.
+    UserError where the texts hold no words or `size` leaves no room for 99% of their letters.
     """
     normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     splitter = pre_tokenizers.BertPreTokenizer()
@@ -129,7 +128,7 @@ def train_byte_bpe(
     `special` "roberta" texts become <s> A </s> and <s> A </s></s> B </s>; with "gpt2" no tokens
     are added. The same texts give the same bytes.
 
-    Raises UserError where the texts are empty or `size` leaves no room for the bytes.
+    UserError where the texts are empty or `size` leaves no room for the bytes.
     """
     names = BYTE_LEVEL[special]
     entries = list(dict.fromkeys(names.values()))

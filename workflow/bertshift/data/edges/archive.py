@@ -24,8 +24,7 @@ def read_members(archive: Path, wanted: re.Pattern) -> dict[str, str]:
     """Read the texts of a tar archive, compressed or not. Keys are the first group of `wanted`,
     which must match a member's full name.
 
-    Nothing is unpacked, so no name can lead out of a folder. Raises UserError for a damaged
-    archive.
+    Nothing is unpacked, so no name can lead out of a folder. UserError for a damaged archive.
     """
     texts, size = {}, 0
     try:

@@ -34,8 +34,8 @@ def spans(cells: Sequence[str], where: str) -> list[tuple[str, int, int]]:
     """List (label, start, end) in order of opening, from cells such as "(S(NP*", "*", "*))" or
     "(NP)".
 
-    Spans may nest. Raises UserError beginning with `where` (file and line) for a bracket that does
-    not close or open.
+    Spans may nest. UserError beginning with `where` (file and line) for a bracket that does not
+    close or open.
     """
     labelled, open_indices = [], []  # of spans, in order of opening; of those not yet closed
     for position, cell in enumerate(cells):

@@ -38,7 +38,7 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
     """Download the file at `url` to `path`, completely or not at all; check its SHA-256 if one is
     given.
 
-    Raises UserError for an address that the publisher does not have, and where `ATTEMPTS` attempts
+    UserError for an address that the publisher does not have, and where `ATTEMPTS` attempts
     brought no connection, part of the file, a web page or another file. Only the given address is
     printed, without a password: redirects can carry secrets.
     """

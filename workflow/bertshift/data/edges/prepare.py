@@ -40,7 +40,7 @@ def prepare_edges(
 
     `spec` is the edge set's entry in config/edges.yaml, as its schema allows it; `origin` says
     what `root` is: the generated world, a mirror, or, as HUB, a folder of files under their
-    publishers' addresses. Records without targets are counted, not written. Raises UserError for a
+    publishers' addresses. Records without targets are counted, not written. UserError for a
     missing or damaged file, and for other counts than expected where the entry is strict.
     """
     root, directory = Path(root), Path(directory)
