@@ -121,8 +121,8 @@ RUN, EXAMPLE, RESIDUAL = 0.15, 0.6, 0.4  # standard deviations
 
 
 def effects(rng, replicates, examples, number):
-    """Draw the effects of runs [R, 1, studies], and those of examples plus the residual [R, n,
-    studies]."""
+    """Draw the effects of runs [R, 1, studies], and those of examples plus the residual
+    [R, n, studies]."""
     run = rng.normal(0, RUN, (replicates, 1, number))
     shared = rng.normal(0, EXAMPLE, (examples, number))
     return run, shared + rng.normal(0, RESIDUAL, (replicates, examples, number))

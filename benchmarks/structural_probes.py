@@ -4,13 +4,13 @@ its definition.
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/structural_probes.py
         [--mirror DATA] [--rank 128 768]
 
-The other route is the published description of Hewitt and Manning (2019) in plain torch: words [B,
-T, d], padded, times the probe's matrix; differences of all pairs [B, T, T, r]; squares, summed;
-the L1 loss by squared length. Both routes do forward, backward and Adam for every layer, one after
-the other on each of the same random batches, because a shared machine is not equally fast all the
-time; the table has means over the batches, which is what an epoch costs (the other route's grows
-with the square of a batch's longest sentence). Without a mirror of EWT its lengths are made up:
-the same mean and spread.
+The other route is the published description of Hewitt and Manning (2019) in plain torch: words
+[B, T, d], padded, times the probe's matrix; differences of all pairs [B, T, T, r]; squares,
+summed; the L1 loss by squared length. Both routes do forward, backward and Adam for every layer,
+one after the other on each of the same random batches, because a shared machine is not equally
+fast all the time; the table has means over the batches, which is what an epoch costs (the other
+route's grows with the square of a batch's longest sentence). Without a mirror of EWT its lengths
+are made up: the same mean and spread.
 """
 
 import argparse

@@ -163,8 +163,8 @@ def straight(folder, texts, arguments):
 
 
 def run_model(folder, texts):
-    """Return [layers + 1] of [tokens, width], and [layers] of a list of [heads, length,
-    length]."""
+    """Return [layers + 1] of [tokens, width], and [layers] of a list
+    of [heads, length, length]."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 

@@ -23,8 +23,8 @@ from bertshift.activations.sampling import sample_tokens
 
 @dataclass
 class Encoded:
-    """states [layers + 1][tokens, width] of all inputs in turn; maps [inputs][layers, heads, n,
-    n]; special [tokens]."""
+    """states [layers + 1][tokens, width] of all inputs in turn; maps
+    [inputs][layers, heads, n, n]; special [tokens]."""
 
     states: list[np.ndarray]
     maps: list[np.ndarray]

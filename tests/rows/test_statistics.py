@@ -122,8 +122,8 @@ def test_the_probes_of_a_parent_are_divided_among_the_seeds_of_the_same_pretrain
 
 
 def test_spreads_are_nested():
-    """Probes differ by 2 within a seed, seeds by 4 within a run, runs by 10: sd of two is distance
-    / sqrt 2."""
+    """Probes differ by 2 within a seed, seeds by 4 within a run, runs by 10: sd of two is
+    distance / sqrt 2."""
     runs = product((1, 2), repeat=3)
     table = probed("mnli", *((*run, np.dot(run, (10.0, 4, 2))) for run in runs))
     for part, expected in (

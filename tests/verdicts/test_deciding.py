@@ -199,8 +199,8 @@ def test_a_run_is_left_out_with_every_pair_that_it_is_in(published, kind):
     effects = np.array([0.1, 0.2, 0.6])
     pairs = pairs_of_runs(effects, kind)
     row = decide_about(published["merchant2020"], pairs, mean_value, low=0.0, across=True)
-    # Without a run there is one pair, the sum of the others: pseudo-values 3 m - 2 (total -
-    # effect).
+    # Without a run there is one pair, the sum of the others: pseudo-values 3 m - 2
+    # (total - effect).
     error = stats.sem(3 * 2 * effects.mean() - 2 * (effects.sum() - effects))
     assert row["replicates"] == 3 and row["ours"] == pytest.approx(2 * effects.mean())
     assert row["high"] - row["ours"] == pytest.approx(stats.t.ppf(0.975, 2) * error)

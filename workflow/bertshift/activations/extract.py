@@ -220,8 +220,8 @@ def _batch_inputs(model, index, batch: list[int]) -> dict[str, torch.Tensor]:
 def unpadded_attention(
     model, tokenizer, rows: Sequence[dict], max_length: int, batch_tokens: int = BATCH_TOKENS
 ) -> Iterator[tuple[list[int], dict[str, np.ndarray], torch.Tensor]]:
-    """Yield, batch by batch, (numbers of its rows, the index of `encode`, [batch, layers, heads,
-    length, length]).
+    """Yield, batch by batch, (numbers of its rows, the index of `encode`,
+    [batch, layers, heads, length, length]).
 
     As `extract`, for callers that read each map once: nothing is stored. Raises as `extract` does.
     """

@@ -108,8 +108,8 @@ def _model_rows(
 def per_kind(
     maps: Maps, norms: np.ndarray, tokens: Mapping[str, np.ndarray]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Measure attention to each kind of token: (kind, variant) -> [examples that have the kind,
-    heads].
+    """Measure attention to each kind of token: (kind, variant) ->
+    [examples that have the kind, heads].
 
     The layer's maps are read once. norms [heads, N]: of `value_norms`; tokens: positions of each
     kind, as of `token_kinds`. A kind that no example has is left out.

@@ -244,8 +244,8 @@ def map_sums(
 ) -> np.ndarray:
     """Sum elementwise terms over consecutive maps, chunk by chunk.
 
-    x, y: flat values of all maps; sizes [maps]: values in each; terms(a, b) [elements] -> [k,
-    elements] float64. Returns [k, maps] float64.
+    x, y: flat values of all maps; sizes [maps]: values in each; terms(a, b) [elements] ->
+    [k, elements] float64. Returns [k, maps] float64.
     """
     ends = np.cumsum(sizes)
     starts = ends - sizes

@@ -186,8 +186,8 @@ def group_pairs(group: Sequence[Sentence], reading: str) -> list[SentencePairs]:
 def score_layer(
     maps: Maps, groups: Sequence[Sequence[Sentence]], pairs: Sequence[Sequence[SentencePairs]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Score one layer's heads in one reading: (scores [n, heads], null [n, heads], nulls [DRAWS,
-    heads]) in float64.
+    """Score one layer's heads in one reading: (scores [n, heads], null [n, heads], nulls
+    [DRAWS, heads]) in float64.
 
     The n sentences are in the order of `groups`; `nulls` are means over sentences.
     """
@@ -258,8 +258,8 @@ def _score_heads(
 
 
 def _prepend_mean(heads: np.ndarray) -> np.ndarray:
-    """Put the mean over heads before the heads, as `head_rows` counts them: [..., heads] -> [...,
-    1 + heads]."""
+    """Put the mean over heads before the heads, as `head_rows` counts them: [..., heads] ->
+    [..., 1 + heads]."""
     return np.concatenate([heads.mean(axis=-1, keepdims=True), heads], axis=-1)
 
 

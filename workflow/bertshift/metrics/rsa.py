@@ -2,8 +2,8 @@
 5).
 
 The score is Pearson's correlation, over all pairs i < j of n tokens, of cos(x_i, x_j) with
-cos(y_i, y_j). Neither n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and N = n (n
-- 1) / 2 pairs,
+cos(y_i, y_j). Neither n x n matrix is needed: with unit rows U = X / |X|, V = Y / |Y| and
+N = n (n - 1) / 2 pairs,
 
     sum cos     = (|sum_i u_i|^2 - n) / 2
     sum cos^2   = (|U'U|_F^2 - n) / 2

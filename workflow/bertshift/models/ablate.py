@@ -47,8 +47,8 @@ def every_ablation(model: PreTrainedModel, variants: Iterable[str] = VARIANTS) -
 
 
 def without(ablation: Ablation, context: Tensor, means: Tensor | None = None) -> Tensor:
-    """Set heads to zero or to their mean, as `ablation` says, in the context [examples, heads,
-    tokens, width of a head]."""
+    """Set heads to zero or to their mean, as `ablation` says, in the context
+    [examples, heads, tokens, width of a head]."""
     if ablation.variant not in ("zero", "mean"):
         return context
     context = context.clone()

@@ -48,8 +48,8 @@ class Edit:
         several query heads is repeated for each."""
 
     def context(self, layer: int, context: Tensor) -> Tensor:
-        """Return the replacement of the heads' output [examples, heads, tokens, width of a
-        head]."""
+        """Return the replacement of the heads' output
+        [examples, heads, tokens, width of a head]."""
         return context
 
 

@@ -81,8 +81,8 @@ def _floors(lengths: np.ndarray, causal: np.ndarray | bool) -> tuple[np.ndarray,
     """Compute OVER_UNIFORM times v and d of maps whose queries attend uniformly to all tokens that
     they may see.
 
-    Query i of a decoder gives 1/i to each of i tokens, so that column j has the mean (1/j + ... +
-    1/L) / L.
+    Query i of a decoder gives 1/i to each of i tokens, so that column j has the mean
+    (1/j + ... + 1/L) / L.
     """
     reciprocals = 1 / np.arange(1, lengths.max() + 1)
     harmonic = np.append(0, np.cumsum(reciprocals))[lengths]

@@ -302,8 +302,8 @@ def _train_and_test(
     seeds: Sequence[int],
     sentences: np.ndarray,
 ) -> np.ndarray:
-    """Train all probes of a task in one bank, and count on the test `sentences`: [variants, views,
-    seeds, task's labels or control, sentences, 3]."""
+    """Train all probes of a task in one bank, and count on the test `sentences`:
+    [variants, views, seeds, task's labels or control, sentences, 3]."""
     probes = [
         Probe(mixed, labelling, seed)
         for mixed in layers

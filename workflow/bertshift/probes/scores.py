@@ -39,8 +39,8 @@ def clean_labels(task: str, labels: Sequence[str]) -> list[bool]:
 
 
 def counts(logits: Tensor, gold: Tensor) -> Tensor:
-    """Count true positives, false positives and false negatives of each target at p > 0.5: [K, T,
-    C] -> [K, T, 3]."""
+    """Count true positives, false positives and false negatives of each target at p > 0.5:
+    [K, T, C] -> [K, T, 3]."""
     predicted = (logits > 0).to(gold.dtype)
     true_positives = (predicted * gold).sum(-1)
     false_positives = predicted.sum(-1) - true_positives
@@ -49,8 +49,8 @@ def counts(logits: Tensor, gold: Tensor) -> Tensor:
 
 
 def argmax_counts(logits: Tensor, gold: Tensor) -> Tensor:
-    """Count as `counts` does where each target has one label, and the likeliest is predicted: [K,
-    T, C] -> [K, T, 3].
+    """Count as `counts` does where each target has one label, and the likeliest is predicted:
+    [K, T, C] -> [K, T, 3].
 
     A wrong label is a false positive and a false negative, so that micro-F1 is accuracy.
     """

@@ -111,8 +111,8 @@ class PieceTargets:
 
 
 def align(targets: WordTargets, activations: Activations) -> PieceTargets:
-    """Turn spans of words into spans of word pieces, [first piece of the first word, last piece of
-    the last word].
+    """Turn spans of words into spans of word pieces,
+    [first piece of the first word, last piece of the last word].
 
     A target with a word that the window (max_length) cut off is dropped, and counted.
     """

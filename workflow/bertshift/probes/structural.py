@@ -211,8 +211,8 @@ def _project(batch: Batch, probes: Sequence[Probe], weights: Sequence[Tensor]) -
 def losses_and_gradients(
     batch: Batch, probes: Sequence[Probe]
 ) -> Iterator[tuple[Probe, Tensor, Tensor]]:
-    """Calculate for each probe its mean loss over the batch, and that loss's gradient by z [W,
-    r]."""
+    """Calculate for each probe its mean loss over the batch, and that loss's gradient by
+    z [W, r]."""
     for kind, loss in LOSS.items():
         probes_of_kind = of_kind(kind, probes)
         if probes_of_kind:

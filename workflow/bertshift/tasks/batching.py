@@ -46,8 +46,8 @@ def length_bucketed(
 
 
 def pad(encoded: Sequence[Encoded], pad_id: int) -> dict[str, Tensor | None]:
-    """Pad inputs for an encoder: input_ids, token_type_ids and attention_mask, each [batch,
-    longest] int64.
+    """Pad inputs for an encoder: input_ids, token_type_ids and attention_mask, each
+    [batch, longest] int64.
 
     attention_mask is None where nothing is padded, because attention runs on its fastest kernels
     without a mask.

@@ -245,8 +245,8 @@ class DependencyParsing:
 def best_parses(
     model: DependencyParser, batch: dict[str, Tensor | None]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the best heads, their labels, and the labels under the gold heads, each [sentences,
-    longest], column 0 for the root.
+    """Find the best heads, their labels, and the labels under the gold heads, each
+    [sentences, longest], column 0 for the root.
 
     A label under a gold head is -1 where the gold head is NONE.
     """
