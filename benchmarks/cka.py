@@ -3,8 +3,8 @@ threads for both.
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/cka.py [--tokens 5000] [--width 768]
 
-The other route is that of most published code: two Gram matrices, centred, or with their diagonals
-left out for the unbiased estimator of HSIC, and products of these.
+The other route is the one of most published code: two Gram matrices, centred, or with their
+diagonals left out for the unbiased estimator of HSIC, and products of these.
 """
 
 import argparse

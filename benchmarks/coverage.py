@@ -401,12 +401,12 @@ def beside_a_null(rng, runs):
 
 
 AT_THE_BOUND = {
-    "claim over all of so many cases": (over_cases, (2, 4, 7, 14)),
+    "claim over all cases, their number": (over_cases, (2, 4, 7, 14)),
     "layer of a peak, runs": (on_a_grid, (3, 5, 6, 12)),
-    "largest of so many layers": (largest_of_layers, (6, 12, 24)),
+    "largest over layers, their number": (largest_of_layers, (6, 12, 24)),
     "best of 72 heads at the bound, deviation of seeds": (best_of_heads, (0.005, 0.01)),
     "best of 72 heads at 0, deviation of seeds": (best_gain_of_nothing, (0.005, 0.01)),
-    "correlation over so many layers": (along_layers, (6, 12)),
+    "correlation over layers, their number": (along_layers, (6, 12)),
     "more than a null, runs": (beside_a_null, (3, 5)),
 }
 

@@ -39,7 +39,7 @@ def sentence_lengths(mirror, count, rng):
 
 
 def make_word_index(words, rng):
-    """Return the members of an activation file for sentences of so many words."""
+    """Return the members of an activation file for sentences of these numbers of words."""
     pieces = 1 + (rng.random(words.sum()) < 0.2)
     last_pieces = [np.cumsum(counts) for counts in np.split(pieces, np.cumsum(words)[:-1])]
     lengths = np.array([last[-1] + 2 for last in last_pieces])

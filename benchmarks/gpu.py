@@ -355,8 +355,8 @@ def repeat(bench: Bench) -> Iterator[dict]:
 
 
 def one_step(bench: Bench, precision: str, number: int, limit: float = 0) -> SimpleNamespace:
-    """Return the gradient of a step on so many inputs, the sizes of the parts that were tried, and
-    the bytes that it took; `limit` is the most bytes allowed, 0 for all."""
+    """Return the gradient of a step on this number of inputs, the sizes of the parts that were
+    tried, and the bytes that it took; `limit` is the most bytes allowed, 0 for all."""
     batch, length = bench.sizes.memory
     sizes, gradients = [], []
 
@@ -437,7 +437,7 @@ def padded(task: type) -> Callable:
 def training(
     bench: Bench, shape: str, batch: int, length: int, questions: bool = False
 ) -> Callable[[int], None]:
-    """Return a job of so many steps."""
+    """Return a job of this number of steps."""
     if questions:
         task = AnswerSpans
         examples = encoded(bench, 4 * batch, length, lambda _: (1, 2))
@@ -513,7 +513,7 @@ def training_work(shape: Shape, batch: int, length: int) -> dict:
 class Timed(NamedTuple):
     """A job to be timed.
 
-    job: does so many steps or inputs. pace: how many before the clock runs, and while it does.
+    job: does a number of steps or inputs. pace: how many before the clock runs, and while it does.
     inputs: those of one step. work: the plan's, if it is not a probe's.
     """
 

@@ -2,9 +2,9 @@
 
     PYTHONPATH=workflow OMP_NUM_THREADS=1 python benchmarks/mantel.py [--studies 1000]
 
-A run is two points. The distance of two runs is that of their first points, and their difference
-in behaviour is that of their second points. A point is the sum of the effects of its kind, of its
-seed within a pretraining run, and of the run. Relations:
+A run is two points. The distance of two runs is the distance of their first points, and their
+difference in behaviour is the distance of their second points. A point is the sum of the effects
+of its kind, of its seed within a pretraining run, and of the run. Relations:
 
     none       both points are independent, so that 5 % of studies may have p <= .05
     between    they have the same effects of kinds

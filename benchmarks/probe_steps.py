@@ -63,7 +63,7 @@ def no_evaluation(bank, weights, *_):
 
 
 def count_training(probes, examples, steps):
-    """Count operators, and arrays that become tensors, in so many steps of a bank of probes."""
+    """Count operators, and arrays that become tensors, in the steps of a bank of probes."""
     settings = ProbeSettings(width=64, max_steps=steps, validate_every=10**6, max_dev=1)
     counts = Counter()
     from_numpy = torch.from_numpy

@@ -67,7 +67,8 @@ def attach_words(tokens: int) -> list[tuple]:
 
 
 class Kind(NamedTuple):
-    """A kind of task: its task, its model, and the target of an input of so many tokens."""
+    """A kind of task: its task, its model, and a function from an input's number of tokens to its
+    target."""
 
     task: type
     build: Callable[[BertModel], nn.Module]

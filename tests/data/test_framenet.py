@@ -56,7 +56,7 @@ def test_an_archive_holds_the_same(corpus, tmp_path, packed):
 
 
 def test_another_folder_is_no_framenet(tmp_path):
-    with pytest.raises(UserError, match="is no FrameNet: it has no frRelation.xml"):
+    with pytest.raises(UserError, match="is not FrameNet: it has no frRelation.xml"):
         framenet.select(tmp_path)
 
 

@@ -362,7 +362,7 @@ def test_a_published_folder_is_imported(kind, tmp_path, caplog):
         ("{0}: 7", "one number"),
         ("{0}: {2}", "the number .*, its config.json says vocab_size"),
         ('{0}: {1}, "more": {2}', "entries, its config.json says vocab_size"),
-        ('{0}: "one"', "tokenizer.json is no tokenizer"),
+        ('{0}: "one"', "tokenizer.json is not a tokenizer"),
     ],
 )
 def test_a_vocabulary_has_each_token_and_each_number_once(tmp_path, last, problem):

@@ -40,7 +40,7 @@ def put(row, column, value):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (put(2, "label", "vertcal"), r"4: label 'vertcal' is no class"),
+        (put(2, "label", "vertcal"), r"4: label 'vertcal' is not a class"),
         (put(2, "source", "me"), r"4: source 'me' is neither"),
         (put(5, "map", 99), r"7: the sheet has no map '99'"),
         (put(5, "map", 1), r"7: map 1 is another map now"),

@@ -85,11 +85,11 @@ def test_what_is_no_archive_is_a_sentence(tmp_path):
         other.writestr("SHA256SUMS", b"\xff  a\n")
     (tmp_path / "folder.zip").mkdir()
     for name, said in (
-        ("text", "is no ZIP file"),
+        ("text", "is not a ZIP file"),
         ("other", "has no SHA256SUMS"),
         ("absent", "there is no file"),
         ("folder", r"cannot be read \(Is a directory\); name an archive"),
-        ("sums", "SHA256SUMS is no text"),
+        ("sums", "SHA256SUMS is not text"),
     ):
         with pytest.raises(UserError, match=said):
             damages(tmp_path / f"{name}.zip")

@@ -83,7 +83,7 @@ def test_archives_that_share_no_figure_are_a_sentence(archives, tmp_path, capsys
     out = ["--out", str(tmp_path / "out")]
     assert release.main(["compare", *archives, "--only", "merchant2020", *out]) == 1
     said = capsys.readouterr().err
-    assert "theirs.zip: 'merchant2020' is no paper and no figure of this archive" in said
+    assert "theirs.zip: 'merchant2020' is neither a paper nor a figure of this archive" in said
     other = write(tmp_path / "other.zip", ["merchant2020/figure2"])
     assert release.main(["compare", archives[1], other, *out]) == 1
     names = "hao2020/figure2 in the one, merchant2020/figure2 in the other"

@@ -58,7 +58,7 @@ def test_a_criterion_and_a_statement_of_ones_own_are_those_of_the_redraw(tmp_pat
         ("claims.py", 'Claims("hao2020")', 'Claims("other")', "is of no paper of this program, 'other'"),
         ("claims.py", "import numpy as np", "import nothing_such as np", "does not run (ModuleNotFoundError"),
         ("claims.py", '"H2.1"', '"H2.9"', "does not state claim H2.9"),
-        ("claims.py", 'claim("figure2"', 'claim("figure22"', "claim H2.1 is of hao2020/figure22, which is no figure"),
+        ("claims.py", 'claim("figure2"', 'claim("figure22"', "claim H2.1 is of hao2020/figure22, which is not a figure"),
     ],
 )  # fmt: skip
 def test_a_file_that_does_not_fit_is_told_before_anything_is_drawn(
@@ -73,5 +73,5 @@ def test_a_file_that_is_none_of_claims_is_refused(tmp_path):
     (tmp_path / "own.py").write_text("CLAIMS = 1\n")
     with pytest.raises(UserError, match="has no CLAIMS; begin with a copy"):
         judged.read([tmp_path / "own.py"])
-    with pytest.raises(UserError, match="is no file of claims; name a changed copy"):
+    with pytest.raises(UserError, match="is not a file of claims; name a changed copy"):
         judged.read([tmp_path / "claims.txt"])

@@ -79,7 +79,7 @@ def test_options_change_the_models_of_a_figure_and_leave_figures_out(tmp_path):
     )
     assert config["figures"]["merchant2020"]["figure2"]["models"] == ["rte"]
     assert redraw.chosen(config) == redraw.chosen(config, ["merchant2020"]) == [RSA]
-    with pytest.raises(UserError, match="'merchant2020/figure55' is no paper and no figure"):
+    with pytest.raises(UserError, match="'merchant2020/figure55' is neither a paper nor a figure"):
         redraw.chosen(config, ["merchant2020/figure55"])
 
 

@@ -74,7 +74,7 @@ def test_heads_of_other_tags_cannot_replace_each_other():
 
 def test_errors_say_what_to_write(caplog):
     task = TASK_ABC
-    with pytest.raises(UserError, match="bank is no treebank"):
+    with pytest.raises(UserError, match="bank is not a treebank"):
         load_task(TASK, {"kind": "pair"}, [])
     with pytest.raises(UserError, match="'f1'"):
         task_of(row("a"), metrics=["f1"])

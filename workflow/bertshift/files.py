@@ -32,7 +32,7 @@ TEXTS = (
     "checkpoint",
     "family",
 )
-# Leave-one-block-out values, for at most so many blocks of inputs, are stored next to each table
+# The most blocks of inputs: leave-one-block-out values are stored next to each table
 # (`rows.blocks`).
 BLOCKS = 20
 BLOCKS_ENDING = ".blocks.npy"

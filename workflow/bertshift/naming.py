@@ -21,9 +21,12 @@ Range = Callable[[Mapping], tuple[int, int]]
 class Kind:
     """One way in which a model can differ from plain fine-tuning: a variant of names.
 
-    pattern: how a name spells it; forms: example spellings; does: what it does, in words; ranges:
-    the lowest and the highest value of a number in its spelling, given a checkpoint's `layers` and
-    `heads`; reinitialised: whether it draws weights anew, which no file keeps.
+    pattern: how a name spells it
+    forms: example spellings
+    does: what it does, in words
+    ranges: the lowest and the highest value of a number in its spelling, given a checkpoint's
+        `layers` and `heads`
+    reinitialised: whether it draws weights anew, which no file keeps
     """
 
     pattern: str
@@ -274,11 +277,12 @@ class Model:
 
 @dataclass(frozen=True)
 class Run:
-    """One replicate of a model: a pretraining run and, unless nothing was fine-tuned (0), a
-    fine-tuning seed.
+    """One replicate of a model.
 
-    The seed of a model with noise counts draws: `draws` of the imitated model's seed 1, then those
-    of its seed 2.
+    init: the pretraining run
+    seed: the fine-tuning seed, 0 if nothing was fine-tuned. The seed of a model with noise counts
+        draws: first those of the imitated model's seed 1, then those of its seed 2
+    draws: of each seed of the imitated model
     """
 
     model: Model

@@ -33,8 +33,9 @@ from bertshift.running import gpus
 from bertshift.running.redaction import redact
 from bertshift.shipped import ROOT
 
-MB, GB, BATCH_TOKENS = 1e6, 1e9, 2048  # a model reads batches of so many tokens
-# The table of costs weighs as much as jobs of so many seconds: a few small jobs change little.
+MB, GB, BATCH_TOKENS = 1e6, 1e9, 2048  # tokens of a batch
+# The table of costs weighs as much as jobs that took these seconds: a few small jobs change
+# little.
 TABLE_SECONDS = 60
 READ = re.compile(r"^results/(?:stimuli/|activations/.*/)([^/.]+)(?:\.jsonl)?$", re.MULTILINE)
 COLUMNS = ["stage", "jobs", "GPU-hours", "CPU-hours", "operations", "disk", "memory", "source"]
@@ -288,8 +289,8 @@ class Finished:
         return "GPU" if job.gpu and self.has_gpu else "CPU"
 
     def ratio(self, job: Job) -> float:
-        """Return the ratio of a job's time to the estimate: that of its rule's finished jobs, with
-        that of all jobs on such a machine where these are few."""
+        """Return the ratio of a job's time to the estimate, from its rule's finished jobs; where
+        these are few, jobs of all rules on such a machine count too."""
         of_machine = self._ratio(self.machine(job), 1.0)
         return self._ratio(job.rule, of_machine)
 
@@ -383,7 +384,7 @@ def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, ro
     notes = [
         f"About {until_end(remaining, seconds, room) / 3600:,.1f} hours with {limits} at a time.",
         "CPU-hours are CPU time: beside other work it takes longer.",
-        f"Temporary files take up to {temporary:,.1f} GB more. Memory is that of the largest job.",
+        f"Temporary files take up to {temporary:,.1f} GB more. Memory: of the largest job.",
         *(estimate.table["machines"][name]["origin"] for name in ("cpu", "gpu")),
     ]
     return "\n".join([f"Left to do at scale {estimate.config['scale']}:\n", *lines, "", *notes])

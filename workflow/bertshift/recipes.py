@@ -27,7 +27,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
     rate after the warm-up. `.lora8` has a learning rate of its own (`training.lora`) instead of
     the task's, and `lora_alpha` and `lora_dropout`. `.bertadam` trains as the code of Kovaleva et
     al. 2019 did: the first BERT optimiser, without bias correction, at 5e-5. That code clipped the
-    gradient of each tensor, and here that of all tensors is clipped together.
+    gradient of each tensor; here the gradient of all tensors is clipped as one.
     """
     task = config["tasks"][model.task]
     # The schema gives keys of a task no default: a null was written by the user, and asks for all

@@ -1,4 +1,4 @@
-"""Where the configuration, its schemas and the scripts of the rules are, which are no part of the
+"""Where the configuration, its schemas and the scripts of the rules are, which are not part of the
 package."""
 
 from contextlib import suppress

@@ -60,9 +60,11 @@ DO = {"VBD": "did", "VBZ": "does", "VBP": "do"}
 class Node:
     """A constituent or, with a `form`, a word.
 
-    head: index of the head child. rel: UD relation to the parent's head word. to: index of the
-    sibling whose head word governs this child instead. roles: [(frame, role)]. frame: number of
-    the frame this word is the predicate of.
+    head: index of the head child
+    rel: UD relation to the parent's head word
+    to: index of the sibling whose head word governs this child instead
+    roles: [(frame, role)]
+    frame: number of the frame this word is the predicate of
     """
 
     label: str

@@ -18,7 +18,7 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 class LogHandler(LogHandlerBase):
     writes_to_stream = False
-    writes_to_file = False  # it is no log, which Snakemake would name at the end
+    writes_to_file = False  # not a log, which Snakemake would name at the end
     has_filter = True
     has_formatter = True
     needs_rulegraph = False

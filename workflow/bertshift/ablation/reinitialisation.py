@@ -19,10 +19,10 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     of its sweep of seeds; a head is compared with the baselines of its pretraining run.
     z = delta / (sd sqrt(1 + 1/n)) with the sd (ddof 1) of the n baselines. p, two-sided from t
     with n - 1 degrees of freedom, tests whether the mean of a head's m replicates, whose error is
-    sd sqrt(1/m + 1/n), differs from that of other seeds. q is its false discovery rate among all
-    heads of the pretraining run (Benjamini & Hochberg 1995). z, p and q are missing for fewer than
-    two baselines and for baselines that all score the same. Baselines that failed to train are
-    left out (`baseline_left_out` of them), as one would raise every delta, unless all did
+    sd sqrt(1/m + 1/n), differs from the mean of other seeds. q is its false discovery rate among
+    all heads of the pretraining run (Benjamini & Hochberg 1995). z, p and q are missing for fewer
+    than two baselines and for baselines that all score the same. Baselines that failed to train
+    are left out (`baseline_left_out` of them), as one would raise every delta, unless all did
     (`baseline_failed`). Values without blocks are those of `delta`.
     """
     failed = baselines.groupby(GROUP)["failed"]

@@ -91,9 +91,12 @@ def movement(
     """Yield rows of metric `restored`, one for each layer and variant of `svcca.distances`; n
     counts tokens.
 
-    k_model belongs to the unchanged model, k_reference to the edited one. `index` is the result of
-    `extract.encode`; `tokens` of its tokens are drawn, the same as for the metric `svcca` on these
-    stimuli. A layer's input is calculated once, and memory holds one layer's.
+    k_model belongs to the unchanged model, k_reference to the edited one. A layer's input is
+    calculated once, and memory holds one layer's.
+
+    index: the result of `extract.encode`
+    tokens: how many tokens of the index are drawn, the same as for the metric `svcca` on these
+        stimuli
     """
     offsets = index["example_offsets"]
     positions = sample_tokens(index["special"], tokens, "svcca", stimuli)

@@ -34,10 +34,14 @@ CONFIRMED = "uniform"  # the variant of the paper, which figures and claims are 
 
 
 class Headline(NamedTuple):
-    """A task's first metric: its name in SCORES, gold [examples], and predictions
-    [ablations, examples], which for answers are already scores. `example_scores`
-    [ablations, examples] has the
-    metric of one example: right or wrong, F1, or the squared error."""
+    """A task's first metric.
+
+    score: its name in SCORES
+    gold: [examples]
+    predictions: [ablations, examples]; those of answers are scores already
+    example_scores: [ablations, examples], the metric of one example: right or wrong, F1, or the
+        squared error
+    """
 
     score: str
     gold: np.ndarray

@@ -24,7 +24,7 @@ def examples(before: Path, after: Path, rows: Sequence[dict], number: int, longe
     `before`, the parent's lowest are taken. Returns {"causal", "inputs"}. causal: a token sees
     none behind it, and these cells, which do not exist, are 0. Each input has its text (two texts
     on two lines), whether it is cut, its tokens, layers and heads, and the maps "before" and
-    "after", as of `packed`. UserError where there are no rows.
+    "after", in the form of `packed`. UserError where there are no rows.
     """
     tokenizer = load_tokenizer(after)
     model = load_encoder(after)

@@ -37,10 +37,14 @@ def encode(tokenizer, rows: Sequence[dict], max_length: int) -> dict[str, np.nda
     """Tokenise stimuli into the index members of an activation file (see `store`), real tokens
     only.
 
+    A span of characters is a word piece's in its text, or its entire word's in the words with one
+    space between them.
+
     rows: {"id", "text_a", optional "text_b"}, or {"id", "words"}, which are tokenised word by word
-    and have members with the positions of words; inputs longer than max_length are cut as for
-    training. A span of characters is a word piece's in its text, or its entire word's in the words
-    with one space between them. UserError where there are no rows.
+        and have members with the positions of words
+    max_length: tokens of an input; longer inputs are cut as for training
+
+    UserError where there are no rows.
     """
     if not rows:
         raise UserError(
@@ -159,15 +163,20 @@ def extract(
     """Write the hidden states and, if asked, the attention maps of a model for `rows` to the NPZ
     `out_path`.
 
-    The model runs in evaluation mode and float32; `dtype` is the type of stored hidden states:
-    float16 is for probes (see `store`). tokens: a function from the marks of first and special
-    tokens ([N] bool) to the positions, rising, whose hidden states are stored; else all. Examples
-    of one length share a batch of up to `batch_tokens` tokens, so nothing is padded and masked;
-    memory holds one batch, whatever the number of rows. Kovaleva et al. 2019 (section 4.3), Hao et
-    al. 2020 (3, 4) and Merchant et al. 2020 (5.1) compare these. The last states are those before
-    a final norm, which decoders and ModernBERT have: so they compare with the others. UserError
-    where max_length is beyond the model's positions, or a hidden state is not finite or beyond
-    float16.
+    The model runs in evaluation mode and float32. Kovaleva et al. 2019 (section 4.3), Hao et al.
+    2020 (3, 4) and Merchant et al. 2020 (5.1) compare these states and maps. The last states are
+    those before a final norm, which decoders and ModernBERT have: so they compare with the others.
+
+    max_length: tokens of an input, as in `encode`
+    attention: whether maps are stored
+    batch_tokens: tokens of a batch. Its examples have one length, so nothing is padded and masked;
+        memory holds one batch, whatever the number of rows
+    dtype: the type of stored hidden states; float16 is for probes (see `store`)
+    tokens: a function from the marks of first and special tokens, [N] bool, to the positions,
+        rising, whose hidden states are stored; else all
+
+    UserError where max_length is beyond the model's positions, or a hidden state is not finite or
+    beyond float16.
     """
     model = _prepare_model(model, max_length)
     index = encode(tokenizer, rows, max_length)

@@ -23,11 +23,13 @@ def is_special_or_first(special: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def sample_tokens(
     special_tokens: np.ndarray, count: int | None, *name: str, special: bool = True
 ) -> np.ndarray:
-    """Draw `count` tokens without replacement, pooled over all examples (all if there are no
-    more): sorted positions.
+    """Draw tokens without replacement, pooled over all examples: sorted positions.
 
-    special_tokens [N] bool, for example of `is_special_or_first`; `special`: whether they take
-    part. The draw depends on these and on `name` alone.
+    The draw depends on the arguments alone.
+
+    special_tokens: [N] bool, for example of `is_special_or_first`
+    count: how many are drawn; all if there are no more
+    special: whether the `special_tokens` take part
     """
     eligible = np.arange(len(special_tokens)) if special else np.flatnonzero(~special_tokens)
     if count is None or count >= len(eligible):

@@ -23,11 +23,12 @@ def dump(
     precision: str,
     sample: int | None = None,
 ) -> None:
-    """Write the activations of the model in `folder` for each set of inputs, {activation file:
-    rows}. A file is named by the run and its folder by the inputs.
+    """Write the activations of the model in `folder` for each set of inputs. A file is named by
+    the run and its folder by the inputs.
 
-    attention, precision: as of `extract`; sample: the number of tokens, where only those of
-    `sampled` are stored.
+    stimuli: {activation file: rows}
+    attention, precision: as in `extract`
+    sample: the number of tokens, where only those of `sampled` are stored
     """
     model = load_encoder(folder).to(best_device())
     tokenizer = load_tokenizer(folder)

@@ -110,7 +110,7 @@ class Activations:
         needed = {"token_ids", "special", "example_offsets", "map_offsets", hidden_name(0)}
         if missing := needed - set(self._starts):
             raise UserError(
-                f"{path} is no activation file: it lacks {', '.join(sorted(missing))}."
+                f"{path} is not an activation file: it lacks {', '.join(sorted(missing))}."
             )
         self.offsets = self._load("example_offsets")
         self.lengths = np.diff(self.offsets)
@@ -307,9 +307,12 @@ def writing(
     """Write the activation file `path`; it appears, complete, when the block ends without an
     exception.
 
+    The same arrays give the same bytes.
+
     index: the members that describe tokens and examples, as `extract.encode` makes them, and
-    perhaps KEPT. heads: attention heads a layer, 0 to store no attention; dtype: of the hidden
-    states. The same arrays give the same bytes.
+        perhaps KEPT
+    heads: attention heads a layer, 0 to store no attention
+    dtype: of the hidden states
     """
     path = Path(path)
     folder = path.parent / f".{path.name}.part"

@@ -36,7 +36,7 @@ def select(source: Path) -> tuple[list[dict], Counter]:
     The paper takes short sentences whose target word is far from the frame elements, which are
     short too. `left_out` has the rules of its notebook. Arguments are the elements that belong to
     one of the frame's core sets. A folder may lack lexical units. UserError for a source that is
-    no FrameNet.
+    not FrameNet.
     """
     import nltk
     from nltk.corpus.reader.framenet import FramenetCorpusReader, FramenetError
@@ -71,9 +71,11 @@ def select(source: Path) -> tuple[list[dict], Counter]:
 def left_out(text: str, targets: list, elements: list, core: set[str]) -> str:
     """Return why the paper leaves such a sentence out; empty if it does not.
 
-    targets [(start, end)], elements [(start, end, name)] in characters. The paper's notebook
-    compares words by spelling, and so does this function: a second "the" beside the target is as
-    near as the one of the element.
+    The paper's notebook compares words by spelling, and so does this function: a second "the"
+    beside the target is as near as the one of the element.
+
+    targets: [(start, end)] in characters
+    elements: [(start, end, name)] in characters
     """
     from nltk.tokenize import NLTKWordTokenizer
 
@@ -128,7 +130,7 @@ def _open_folder(source: Path) -> Iterator[Path]:
             _unpack_archive(source, folder)
         if missing := [name for name in INDEXES if not (folder / name).is_file()]:
             raise UserError(
-                f"{source} is no FrameNet: it has no {missing[0]}; put NLTK's framenet_v17 or"
+                f"{source} is not FrameNet: it has no {missing[0]}; put NLTK's framenet_v17 or"
                 " framenet_v15 there."
             )
         yield folder.resolve()

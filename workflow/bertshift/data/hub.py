@@ -22,9 +22,9 @@ def read(
     are from.
 
     Each split's rows come with a count of their irregularities, which is complete once the rows
-    are read. UserError for a revision that is no commit sha, that the hub lacks or that it could
-    not serve in `ATTEMPTS` attempts, for a missing column, and for rows that the data set's format
-    does not allow.
+    are read. UserError for a revision that is not a commit's SHA, that the hub lacks or that it
+    could not serve in `ATTEMPTS` attempts, for a missing column, and for rows that the data set's
+    format does not allow.
     """
     hub = spec["hub"]
     if not re.fullmatch(r"[0-9a-f]{40}", hub["revision"]):

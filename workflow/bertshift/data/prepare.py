@@ -22,12 +22,13 @@ READERS: dict[str, Reader] = {
 def prepare_from_mirror(
     name: str, spec: Mapping, mirror: Path, directory: Path, origin: str = MIRROR
 ) -> None:
-    """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout below
-    `mirror`.
+    """Write `directory`/examples.jsonl and dataset.json from files in the publisher's layout.
 
-    `spec` is the data set's entry in config/datasets.yaml, as its schema allows it; `origin` says
-    whether the mirror is the generated world. UserError for a missing or damaged file; then
-    neither file is written.
+    spec: the data set's entry in config/datasets.yaml, as its schema allows it
+    mirror: the folder above these files
+    origin: whether the mirror is the generated world
+
+    UserError for a missing or damaged file; then neither file is written.
     """
     mirror, read = Path(mirror), READERS[spec["format"]]
     files = {

@@ -35,9 +35,11 @@ FORM = '{"id", "text", "predicate": [start, end], "arguments": [{"span": [start,
 def prepare_relations(source: Path, directory: Path, origin: str) -> dict:
     """Write `directory`/relations.jsonl and, last, its sidecar, which is returned.
 
-    `source` is FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an
-    id is optional) or as a table with the columns TABLE. `origin` is the configuration's
-    data.source. UserError for any other source.
+    source: FrameNet, as a folder or archive; or sentences, as JSON lines of the form above (an id
+        is optional) or as a table with the columns TABLE
+    origin: the configuration's data.source
+
+    UserError for any other source.
     """
     rows, left_out = _read_rows(source)
     for row in rows:

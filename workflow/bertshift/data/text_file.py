@@ -116,8 +116,8 @@ def read_csv(path: Path, counts: Counter, separator: str = TAB) -> Iterator[tupl
     marks. Blank lines are left out and counted. UserError for a row that is not csv's.
 
     csv puts each cell that holds a quotation mark in quotation marks and doubles those inside.
-    Such a cell may hold separators and go on in the next line; the number is that of a row's last
-    line.
+    Such a cell may hold separators and go on in the next line; the number counts lines, up to a
+    row's last one.
     """
     yield from _split_rows(path, read_lines(path), counts, separator)
 
@@ -215,7 +215,7 @@ def _check_start(path: Path, start: bytes) -> None:
 
 def read_records(path: Path) -> Iterator[tuple[str, dict]]:
     """Yield (file and line, object) of a file of JSON lines; blank lines are left out. UserError
-    as `read_lines` does, and for a line that is no JSON object or has half of a character (a lone
+    as `read_lines` does, and for a line that is not a JSON object or has half a character (a lone
     surrogate)."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():

@@ -26,8 +26,8 @@ NATS = (0.0, math.log(2))  # of a divergence of two distributions from their mea
 class Shown:
     """A line of the page: the rows of a metric's table that it has.
 
-    null: the variant of what unrelated models give; is_similarity: whether 1 is no change, so that
-    change is 1 minus the value.
+    null: the variant of what unrelated models give
+    is_similarity: whether a value of 1 means no change, so that the change is 1 minus the value
     """
 
     title: str
@@ -41,12 +41,15 @@ class Metric:
     """A metric whose tables are `results/<name of the record>/<model>_vs_<model>.tsv`.
 
     reads: a kind of dump, "attention" with all states and maps or "sampled" with the states of a
-    sample of tokens; or "inputs" or "weights" of a metric with a rule of its own. module: in
-    metrics/; its `compare` takes the pairs of dumps and what is named here. tokens: the key of
-    `samples` that says how many tokens are compared; weights: whether `compare` takes the models'
-    folders; annotations: whether it takes the words' tags and trees. by_heads: whether its table
-    has a row for each head. ranges: by the column `metric`, or this and a word of one of the
-    columns rows.ranges.KINDS. shown: lines of the page, by key; order: where these stand there.
+        sample of tokens; or "inputs" or "weights" of a metric with a rule of its own
+    module: in metrics/; its `compare` takes the pairs of dumps and what is named here
+    tokens: the key of `samples` that says how many tokens are compared
+    weights: whether `compare` takes the models' folders
+    annotations: whether it takes the words' tags and trees
+    by_heads: whether its table has a row for each head
+    ranges: by the column `metric`, or this and a word of one of the columns rows.ranges.KINDS
+    shown: lines of the page, by key
+    order: the place of these lines on the page
     """
 
     reads: str = "attention"

@@ -52,10 +52,14 @@ def compare(
     """Tabulate attention, one row for each model, layer, head (0: their mean), kind of token
     (`token`) and variant.
 
-    sd and n are over examples. In rows of the reference, column `model` names the reference.
+    sd and n are over examples. In rows of the reference, column `model` names the reference. Kinds
+    that no example has are reported on stderr.
+
     annotations: for each input set, the rows of `annotations.annotate` and their source (column
-    `annotation`); folders: the model folder behind each activation file. Kinds that no example has
-    are reported on stderr. UserError where annotations are of other inputs.
+        `annotation`)
+    folders: the model folder behind each activation file
+
+    UserError where annotations are of other inputs.
     """
     rows = []
     done = set()
@@ -108,11 +112,13 @@ def _model_rows(
 def per_kind(
     maps: Maps, norms: np.ndarray, tokens: Mapping[str, np.ndarray]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Measure attention to each kind of token: (kind, variant) ->
-    [examples that have the kind, heads].
+    """Measure attention to each kind of token: (kind, variant) -> [examples with it, heads].
 
-    The layer's maps are read once. norms [heads, N]: of `value_norms`; tokens: positions of each
-    kind, as of `token_kinds`. A kind that no example has is left out.
+    A kind that no example has is left out.
+
+    maps: one layer's, which are read once
+    norms: [heads, N] of `value_norms`
+    tokens: positions of each kind, from `token_kinds`
     """
     example = np.repeat(np.arange(len(maps)), maps.lengths)
     starts = np.cumsum(maps.lengths) - maps.lengths
@@ -138,8 +144,8 @@ def per_kind(
 
 
 def column_weights(maps: Maps) -> tuple[np.ndarray, np.ndarray]:
-    """Measure the weight that every head gives every token: its mean over queries, and that of the
-    first query. Either is [heads, N] float64."""
+    """Measure the weight that every head gives every token: [heads, N] float64, the mean over
+    queries; and the same for the first query alone."""
     received = np.empty((maps.heads, maps.lengths.sum()))
     from_cls = np.empty_like(received)
     start = 0
@@ -176,7 +182,7 @@ def token_kinds(activations: Activations, texts: Sequence[Mapping]) -> dict[str,
         "sep": np.flatnonzero(activations.special & ~first),
     }
     for kind, is_kind in word_kinds.items():
-        # The value at the end is that of tokens without a word, -1.
+        # The value at the end is for tokens without a word, -1.
         kinds[kind] = np.flatnonzero(np.append(is_kind, False)[word])
     return kinds
 

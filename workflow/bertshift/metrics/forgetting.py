@@ -46,11 +46,14 @@ DOCUMENTS = 20_000  # of a corpus whose words are counted
 
 def hidden_words(index: Mapping[str, np.ndarray], causal: bool, stimuli: str) -> np.ndarray:
     """Draw the tokens to be predicted, 15 % of each input's content tokens, at least one if there
-    are any.
+    are any: their positions [m], rising.
 
-    Returns their positions [m], rising. index: as of `extract.encode`. The draw depends on the
-    inputs' lengths and on the name `stimuli` alone. In a decoder (`causal`) the first token is not
-    predicted, as no token precedes it. UserError where nothing can be hidden.
+    index: the result of `extract.encode`
+    causal: whether the model is a decoder: it does not predict the first token, as no token
+        precedes it
+    stimuli: a name; the draw depends on it and on the inputs' lengths alone
+
+    UserError where nothing can be hidden.
     """
     generator = np.random.default_rng(seed_from("forgetting", stimuli))
     offsets = index["example_offsets"]
@@ -77,11 +80,12 @@ def losses(
     positions: np.ndarray,
     mask: int | None,
 ) -> np.ndarray:
-    """Compute -ln p [layers + 1, m] of the tokens at `positions` [m] by the head on each layer's
-    output.
+    """Compute -ln p [layers + 1, m] of some tokens by the head on each layer's output; the
+    embeddings come first.
 
-    The embeddings come first. mask: the token that hides them; None for a decoder, which predicts
-    each token from those before it.
+    positions: [m], the tokens
+    mask: the token that hides them; None for a decoder, which predicts each token from those
+        before it
     """
     offsets = index["example_offsets"]
     words = index["token_ids"].astype(np.int64)
@@ -214,9 +218,9 @@ def forgetting(
     Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram`
     and `forgotten`, which is model minus parent, have one at the last layer of the model. sd is
     the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have
-    the value without each block of inputs. Metric weights_moved: as of `moved`. `parent` is the
-    folder of the run's checkpoint; corpus: the checkpoint's training data, where it is at hand.
-    UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
+    the value without each block of inputs. Metric weights_moved has the rows of `moved`. `parent`
+    is the folder of the run's checkpoint, `corpus` the checkpoint's training data, where it is at
+    hand. UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
     """
     tables = []
     folder, parent = None, None

@@ -64,11 +64,15 @@ def ground(
     """Compare all runs of a task. One row a pair of runs of a pretraining run, measure (`variant`)
     and summary of layers (`summary`: last, mean).
 
-    runs: {"model", "folder", "init", "seed"}; behaviours: by a run's folder; inputs: rows of id,
-    text_a and perhaps text_b, cut to `max_length` pieces; tokens: how many RSA ("rsa") and the
-    other measures of hidden states ("svcca") draw. `folder` holds the activations of one
-    pretraining run's runs at a time, and is deleted. `value` is empty where a layer's tokens do
-    not differ, as after a training that collapsed. UserError for too few tokens.
+    `value` is empty where a layer's tokens do not differ, which happens when a training collapsed.
+
+    runs: {"model", "folder", "init", "seed"}
+    behaviours: by a run's folder
+    inputs: rows of id, text_a and perhaps text_b, cut to `max_length` pieces
+    folder: holds the activations of one pretraining run's runs at a time, and is deleted
+    tokens: how many RSA ("rsa") and the other measures of hidden states ("svcca") draw
+
+    UserError for too few tokens.
     """
     rows = []
     for init in dict.fromkeys(run["init"] for run in runs):

@@ -24,15 +24,16 @@ from bertshift.metrics.scaling import differ, scaled
 
 ROWS = 4096  # in memory at a time
 FEWEST = 4  # tokens that every measure is defined for
-LEAST_SPREAD = 1e-12  # of the tokens outside a block, as a share of that of all
+LEAST_SPREAD = 1e-12  # of the tokens outside a block, as a share of the spread of all tokens
 
 
 @dataclass(frozen=True)
 class CenteredStates:
-    """The rows `positions` [n] of `states` [N, d] less their mean, in float64. Memory holds a
-    chunk of them at a time.
+    """Rows of hidden states less their mean, in float64. Memory holds a chunk of them at a time.
 
-    blocks: of these rows, all of them in order, for values without each block.
+    states: [N, d]
+    positions: [n], the rows of `states` that are taken
+    blocks: of these n rows, all of them in order, for values without each block
     """
 
     states: np.ndarray
@@ -174,8 +175,11 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Principal:
-    """Principal directions of hidden states: variances [r] falling, directions [d, r]; r is the
-    numerical rank."""
+    """Principal directions of hidden states; r is their numerical rank.
+
+    variances: [r], falling
+    directions: [d, r]
+    """
 
     variances: np.ndarray
     directions: np.ndarray

@@ -11,8 +11,8 @@ from one pass over parts of the tokens: a part of all the K_i, each as one row o
 B B'. So a layer costs n^2 d operations once, and a pair of layers n^2; with d x d moments a pair
 would cost n d^2. All in float64, with no n x n matrix in memory.
 
-Without a block of inputs, m of n tokens remain, with the mean u_i where that of all is 0. Their
-products H K_i H, centred anew, satisfy
+Without a block of inputs, m of n tokens remain, with the mean u_i; all tokens have the mean 0.
+Their products H K_i H, centred anew, satisfy
 
     <H K_i H, H K_j H> = <K_i, K_j> - 2 m (X_i u_i)'(X_j u_j) + m^2 |u_i|^2 |u_j|^2
 
@@ -159,8 +159,8 @@ def thirds(layers: int) -> tuple[list[int], list[int]]:
 
 
 def contrast(cells: pd.Series) -> float:
-    """Compute the mean CKA of layer pairs in the upper third minus that of pairs across the upper
-    and lower third.
+    """Compute the mean CKA of layer pairs in the upper third minus the mean CKA of pairs across
+    the upper and lower third.
 
     cells: values by (layer, ref_layer) of one map. NaN for fewer than 4 layers, or where a cell is
     missing.

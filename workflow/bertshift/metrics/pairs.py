@@ -184,10 +184,10 @@ def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
 def head_rows(
     per_map: np.ndarray, examples: int | None = None, present: np.ndarray | None = None, **keys
 ) -> Iterator[dict]:
-    """Yield a row for head 0, the mean over heads taken example by example, and for each head of
-    per_map [n, heads].
+    """Yield a row for head 0, the mean over heads taken example by example, and for each head.
 
-    present [n]: which of all `examples` these n are; all in their order, if left out.
+    per_map: [n, heads]
+    present: [n], which of all `examples` these n are; all in their order, if left out
     """
     n = len(per_map)
     columns = np.column_stack([per_map.mean(axis=1), per_map])
@@ -242,10 +242,11 @@ def map_sums(
     y: np.ndarray,
     sizes: np.ndarray,
 ) -> np.ndarray:
-    """Sum elementwise terms over consecutive maps, chunk by chunk.
+    """Sum elementwise terms over consecutive maps, chunk by chunk: [k, maps] float64.
 
-    x, y: flat values of all maps; sizes [maps]: values in each; terms(a, b) [elements] ->
-    [k, elements] float64. Returns [k, maps] float64.
+    terms: a function of a and b, [elements] each, -> [k, elements] float64
+    x, y: flat values of all maps
+    sizes: [maps], values in each
     """
     ends = np.cumsum(sizes)
     starts = ends - sizes

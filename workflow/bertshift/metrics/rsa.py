@@ -147,7 +147,10 @@ def _check_count(n: int) -> None:
 
 
 def rsa(x: np.ndarray, y: np.ndarray) -> float:
-    """Compute RSA of x [n, d_x] and y [n, d_y], hidden states of the same n tokens.
+    """Compute RSA of hidden states of the same n tokens in two models.
+
+    x: [n, d_x]
+    y: [n, d_y]
 
     UserError below 3 tokens, for a zero vector, and where all tokens are equally similar up to
     rounding.
@@ -193,10 +196,14 @@ def compare(pairs: list[Pair], tokens: int = TOKENS) -> pd.DataFrame:
     """Tabulate RSA, one row for each pair, layer and variant ("content", which is the headline,
     and "all_tokens").
 
-    "content" has no special and no first tokens. tokens: how many are drawn, without replacement,
-    from all tokens of the stimuli; the same ones for every model and layer. n is their number, sd
-    is empty. A layer in which all tokens are equally similar, as after a training that collapsed,
-    has no row. UserError where tokens of a pair differ or are fewer than 3, and for a zero vector.
+    "content" has no special and no first tokens. n is the number of tokens, sd is empty. A layer
+    has no row if all tokens are equally similar, which happens when a training collapsed.
+
+    pairs: models to compare
+    tokens: how many are drawn, without replacement, from all tokens of the stimuli; the same ones
+        for every model and layer
+
+    UserError where tokens of a pair differ or are fewer than 3, and for a zero vector.
     """
     return frame(_rows(pairs, tokens))
 

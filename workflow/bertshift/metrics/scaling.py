@@ -23,7 +23,8 @@ def scaled(x: np.ndarray, axis: int | None = None) -> np.ndarray:
 def differ(spread: float, size: float, dtype: np.dtype) -> bool:
     """Test whether rows of type `dtype` differ by more than rounding.
 
-    spread: sum of their squared distances from the mean; size: the mean's squared length for each.
+    spread: sum of their squared distances from the mean
+    size: the mean's squared length for each
     """
     least = LEAST_FLOAT64 if dtype == np.float64 else LEAST_NARROWER
     return bool(spread > least * size)

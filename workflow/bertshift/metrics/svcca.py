@@ -123,8 +123,12 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, dict]:
-    """Measure the `rows` of x [n, d_x] and y [n, d_y], hidden states of the same n tokens, by
-    their variants. UserError where the tokens do not vary or are too few.
+    """Measure the `rows` of hidden states of the same n tokens in two models, by their variants.
+
+    x: [n, d_x]
+    y: [n, d_y]
+
+    UserError where the tokens do not vary or are too few.
     """
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
@@ -137,9 +141,9 @@ def rows(comparison: Comparison) -> Iterator[dict]:
     headline comes first.
 
     `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there
-    is none; nulls, which do not depend on the text, have none. The number of directions is that of
-    all tokens: a jackknife of a number that jumps, as at another cut, is too wide. UserError where
-    tokens are too few.
+    is none; nulls, which do not depend on the text, have none. They keep as many directions as all
+    tokens do: if that number jumped, the jackknife would be too wide. UserError where tokens are
+    too few.
     """
     moments = comparison.moments
     x, y = moments.principal()
@@ -179,11 +183,15 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     """Tabulate `distances`, one row for each pair, layer and variant, with k_model and
     k_reference.
 
-    n counts tokens, sd is empty. tokens: how many are drawn, without replacement, from all tokens
-    of the stimuli, special ones among them; None takes all. The tokens are the same for every
-    model and layer. As the distance depends on n, their number is best the same for every task. A
-    layer in which tokens do not differ, as after a training that collapsed, has no rows. UserError
-    where tokens of a pair differ or are too few for `distances`.
+    n counts tokens, sd is empty. A layer has no rows if its tokens do not differ, which happens
+    when a training collapsed.
+
+    pairs: models to compare
+    tokens: how many are drawn, without replacement, from all tokens of the stimuli, special ones
+        among them; None takes all. They are the same for every model and layer. As the distance
+        depends on n, their number is best the same for every task
+
+    UserError where tokens of a pair differ or are too few for `distances`.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 

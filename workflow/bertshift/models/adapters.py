@@ -154,7 +154,7 @@ def _check_peft_installed(name: str) -> None:
 
 
 def _check_kind(kind: str | None, name: str) -> None:
-    """Raise UserError for adapters that are no change of weights, such as prompts."""
+    """Raise UserError for adapters that do not change weights, such as prompts."""
     from peft import PeftType
     from peft.mapping import PEFT_TYPE_TO_TUNER_MAPPING
     from peft.tuners.tuners_utils import BaseTuner

@@ -183,8 +183,8 @@ AttentionMaskInterface.register(NAME, eager_mask)
 
 
 def _add_hooks(stack: ExitStack, family: Family, layer: nn.Module) -> None:
-    """Let the active edit take part in a layer whose attention is no replaceable function. The
-    hooks are removed with the stack."""
+    """Let the active edit take part in a layer whose attention cannot be replaced by a function.
+    The hooks are removed with the stack."""
     attention = layer.get_submodule(family.attention)
 
     def split_heads(states: Tensor) -> Tensor:

@@ -51,10 +51,10 @@ class Biaffine(nn.Module):
                     nn.init.zeros_(matrix)
 
     def arc_scores(self, states: Tensor, real: Tensor) -> Tensor:
-        """Score every word as the head of every other: states [sentences, words, width] ->
-        [sentences, dependents, heads] float32.
+        """Score every word as the head of every other: [sentences, dependents, heads] float32.
 
-        A word that is not `real` [sentences, words] gets the lowest number there is as a head.
+        states: [sentences, words, width]
+        real: [sentences, words]; a word that is not real gets the lowest number there is as a head
         """
         dependents = _append_one(self._compute_features(self.arc_dependent, states))
         heads = self._compute_features(self.arc_head, states)

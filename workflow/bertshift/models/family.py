@@ -55,10 +55,12 @@ def projections(
     model: PreTrainedModel, layer: int, head: int, what: str
 ) -> dict[str, tuple[Tensor, Tensor | None]]:
     """Find the projections of a head: {query, key, value: (its rows of the weights, its part of
-    the bias)}. Layer and head count from 1.
+    the bias)}.
 
-    UserError, saying that `what` is not possible, where a projection is not known or not this
-    head's alone.
+    layer, head: both count from 1
+    what: names in an error what is not possible
+
+    UserError where a projection is not known or not this head's alone.
     """
     family, kind, width = family_of(model), model.config.model_type, head_width(model)
     module = own_layers(model, what)[layer - 1]

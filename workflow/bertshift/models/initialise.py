@@ -43,7 +43,7 @@ SCHEMES = {
 def scheme_named(name: str) -> Normal:
     if name not in SCHEMES:
         raise UserError(
-            f"{name!r} is no initialisation scheme; write one of {', '.join(SCHEMES)}."
+            f"{name!r} is not an initialisation scheme; write one of {', '.join(SCHEMES)}."
         )
     return SCHEMES[name]
 

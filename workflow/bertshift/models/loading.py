@@ -72,8 +72,8 @@ OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm
 WRAPPED = re.compile(r"^(module\.|_orig_mod\.)+|(?<=\.)_orig_mod\.")
 # Keys of config.json for the form of a model's output: by name, and for all tokens at once.
 OUTPUT_FORM = {"return_dict": True, "chunk_size_feed_forward": 0}
-# Embeddings may have so many rows without an entry of the vocabulary, or a hundredth of all rows:
-# sizes are rounded up.
+# The most rows of embeddings without an entry of the vocabulary, or a hundredth of all rows if
+# that is more: sizes are rounded up.
 UNUSED = 512
 
 
@@ -86,7 +86,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
     kind = values.get("model_type", "bert")
     if values.get("is_encoder_decoder"):
         raise UserError(
-            f"{path} describes an encoder-decoder ({kind}); name a model that is one of both."
+            f"{path} describes an encoder-decoder ({kind}); name an encoder or a decoder."
         )
     if "quantization_config" in values:
         raise UserError(
@@ -109,7 +109,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
     except Exception as error:  # each family and kind of value has its own
         raise _make_config_error(path, error) from error
     if type(config) not in MODEL_MAPPING:
-        raise UserError(f"{path}: '{kind}' is no model of text alone; name another one.")
+        raise UserError(f"{path}: '{kind}' is not a model of text alone; name another one.")
     return config
 
 

@@ -16,8 +16,10 @@ def explain(
 ) -> str | None:
     """Name the cause in a sentence, with what to do; None where the names show none.
 
-    model: of this configuration; missing: names of its weights that `path` lacks; unexpected: the
-    other way round, as they are spelt there.
+    path: the file of weights
+    model: of this configuration
+    missing: names of the model's weights that the file lacks
+    unexpected: names of the file's weights that the model lacks, as they are spelt there
     """
     if not missing:
         return _explain_further_layers(path, model, unexpected)

@@ -19,7 +19,7 @@ ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 OTHER_FRAMEWORKS = {"tf_model*.h5": "from_tf", "flax_model*.msgpack": "from_flax"}
 GOOGLES = "*.ckpt.index"  # TensorFlow's own form, in which Google published BERT
-# Ends of the names of tensors that are no weights: numbers of positions, and the masks of some
+# Ends of the names of tensors that are not weights: numbers of positions, and the masks of some
 # exports.
 BUFFERS = ("_ids", "inv_freq", ".attn.bias", ".attention.bias", ".masked_bias")
 # Names of the sizes in config.json, which differ between families.

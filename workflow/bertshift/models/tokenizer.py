@@ -57,8 +57,8 @@ class Layout:
     """The special tokens before and after one text; before, between and after two; and all that a
     text must not have.
 
-    `space` is written before a word that is cut alone, so that it is cut as after another word. It
-    is empty where the tokenizer itself puts a space before every text.
+    `space` is written before a word that is cut alone, so that it is cut like a word behind
+    another one. It is empty where the tokenizer itself puts a space before every text.
     """
 
     one: tuple[tuple[int, ...], tuple[int, ...]]
@@ -265,7 +265,7 @@ def load_tokenizer(folder: Path, lowercase: bool | None = None) -> PreTrainedTok
         backend = Tokenizer.from_str(json.dumps(_unmark_whole_tokens(fast, roles, config)))
     except Exception as error:  # the only class of errors that tokenizers has
         raise UserError(
-            f"{folder}/tokenizer.json is no tokenizer ({error}); fetch or make it again."
+            f"{folder}/tokenizer.json is not a tokenizer ({error}); fetch or make it again."
         ) from error
     _check_numbers(folder, backend, added)
     _check_lowercase(folder, backend, config, lowercase)

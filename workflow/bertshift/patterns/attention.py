@@ -17,11 +17,11 @@ from bertshift.running.progress import Lines
 
 @dataclass(frozen=True)
 class Attended:
-    """The input `number` of those given: its L tokens, and its maps [layers, heads, L, L] (query,
-    key).
+    """The input `number` of those given: its L tokens and its maps.
 
-    special [L]: special tokens, and the first one, whatever it is; causal: whether a token sees
-    only the tokens before it.
+    special: [L], special tokens, and the first one, whatever it is
+    maps: [layers, heads, L, L] (query, key)
+    causal: whether a token sees only the tokens before it
     """
 
     number: int

@@ -19,7 +19,7 @@ from torch import Tensor
 from bertshift.patterns.classes import CLASSES
 
 COLUMNS_COUNTED, BAND = 3, 1
-# Thresholds of v, d and b; the last one is that of v and d in vertical_diagonal maps.
+# Thresholds of v, d and b; the last one is for v and d in vertical_diagonal maps.
 VERTICAL, DIAGONAL, BLOCK, BOTH = 0.6, 0.5, 0.3, 0.3
 # Uniform attention gives v and d of 3/L, which would make maps of 10 tokens vertical and diagonal.
 # Either must be half as much again, which raises the thresholds of inputs below 15 tokens; those
@@ -29,10 +29,12 @@ OVER_UNIFORM = 1.5
 
 
 def features(maps: Tensor, special: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """Compute FEATURES [..., 3] float64 of maps [..., L, L] of one input, whose tokens have
-    special, segment [L].
+    """Compute FEATURES [..., 3] float64 of the maps of one input.
 
-    Without content, as of an empty sentence, d and b are 0.
+    Without content tokens d and b are 0; an empty sentence has none.
+
+    maps: [..., L, L]
+    special, segment: [L], of the tokens
     """
     column_means = maps.mean(-2, dtype=torch.float64)
     count = min(COLUMNS_COUNTED, len(special))

@@ -19,8 +19,8 @@ def read_labels(path: Path, sheet: pd.DataFrame) -> pd.DataFrame:
     order.
 
     A label that is not the proposed one is a person's, and so is one whose `source` says person:
-    looked at and agreed with. UserError, with the line, for a label that is no class, a map that
-    the sheet lacks, has twice or has as another, and for maps left out.
+    looked at and agreed with. UserError, with the line, for a label that is not a class, a map
+    that the sheet lacks, has twice or has as another, and for maps left out.
     """
     maps = {row["map"]: row for row in sheet.to_dict("records")}
     read = {}
@@ -63,7 +63,7 @@ def _read_row(row: dict, maps: dict[int, dict], where: str) -> tuple[int, str, s
     source = (row.get("source") or PROPOSED).strip()
     if label not in CLASSES:
         raise UserError(
-            f"{where}: label {label!r} is no class; write one of {', '.join(CLASSES)}."
+            f"{where}: label {label!r} is not a class; write one of {', '.join(CLASSES)}."
         )
     if source not in SOURCES:
         raise UserError(f"{where}: source {source!r} is neither; write {' or '.join(SOURCES)}.")

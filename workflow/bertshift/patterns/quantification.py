@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import nnls
 
-SUM_TO_ONE = 1e3  # weight of the error of the shares' sum, relative to that of a share
+SUM_TO_ONE = 1e3  # weight of the error of the shares' sum, where the error of a share weighs 1
 
 
 def confusion(gold: np.ndarray, answers: np.ndarray, classes: int) -> np.ndarray:

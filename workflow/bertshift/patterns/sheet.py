@@ -23,9 +23,12 @@ def choose(
     """Choose `count` maps, as equally from each layer of each model as can be, of inputs and heads
     drawn at random.
 
+    The maps are in random order, so that neighbours on a page have nothing in common. `row` is the
+    number of the input, `folder` the model's folder.
+
     models: {name: {"task", "layers", "heads", "runs": {folder: (init, seed)}}}, whose replicates
-    take turns; rows: the inputs of each. The maps are in random order, so that neighbours on a
-    page have nothing in common. `row` is the number of the input, `folder` the model's folder.
+        take turns
+    rows: the inputs of each
     """
     strata = [
         (name, layer) for name, model in models.items() for layer in range(1, model["layers"] + 1)

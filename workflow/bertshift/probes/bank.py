@@ -112,10 +112,12 @@ class Examples:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of records, with the members of SpanBatch.
+    """A batch of records, with the members of SpanBatch; tensors are on the probes' device.
 
-    record [T] is a numpy array. The tensors are on the probes' device: rows [n] of Features,
-    targets [T], and span [M], the span of each member.
+    record: [T], a numpy array
+    rows: [n], of Features
+    targets: [T]
+    span: [M], the span of each member
     """
 
     record: np.ndarray
@@ -131,9 +133,9 @@ class Batch:
 class Objective:
     """The loss that probes minimise, and the score that selects their best weights.
 
-    loss and statistics take logits and gold labels (0. or 1.), both [K, T, C]. loss: -> [K], a
-    mean over targets; statistics: -> [K, T, m], to be summed over targets; score: sums [K, m] ->
-    [K], higher is better.
+    loss: of logits and gold labels (0. or 1.), both [K, T, C], -> [K], a mean over targets
+    statistics: of the same -> [K, T, m], to be summed over targets
+    score: of the sums [K, m] -> [K]; higher is better
     """
 
     loss: Callable[[Tensor, Tensor], Tensor]
@@ -183,9 +185,12 @@ def initial(layout: dict[str, tuple[int, ...]], seed: int) -> Tensor:
 class Subset:
     """Probes `numbers` of a bank, with tensors on the probes' device that a step needs.
 
-    index [k]: the numbers; rank [k, 1]: 0 .. k - 1; unmixed [k, layers]: layers that a probe does
-    not mix; mixes [k, 1]: whether it mixes more than one; labelling [k, 1]; seed [k]: the position
-    of the probe's seed among the bank's seeds.
+    index: [k], the numbers
+    rank: [k, 1], from 0 to k - 1
+    unmixed: [k, layers], layers that a probe does not mix
+    mixes: [k, 1], whether it mixes more than one
+    labelling: [k, 1]
+    seed: [k], the position of the probe's seed among the bank's seeds
     """
 
     numbers: list[int]
@@ -283,8 +288,12 @@ class Bank:
 
 
 def pool(z: Tensor, scores: Tensor, batch: Batch, rank: Tensor) -> Tensor:
-    """Sum over a batch's spans with softmax weights: z [k, n, w], scores [k, n], rank [k, 1] ->
-    [k, T * S, w]."""
+    """Sum over a batch's spans with softmax weights: [k, T * S, w].
+
+    z: [k, n, w]
+    scores: [k, n]
+    rank: [k, 1]
+    """
     k, n, width = z.shape
     spans, members = len(batch.bags), len(batch.members)
     scores = scores.index_select(1, batch.members)
@@ -459,10 +468,10 @@ def evaluate(
     statistics: Callable[[Tensor, Tensor], Tensor],
     group: np.ndarray | None = None,
 ) -> Tensor:
-    """Sum `statistics` over the targets of `records`, for each value of `group` [R], or over all
-    of them.
+    """Sum `statistics` over the targets of `records`: [k, groups, m] float64.
 
-    weights [k, P] of the probes `subset` -> [k, groups, m] float64.
+    weights: [k, P], of the probes `subset`
+    group: [R], a number for each record; sums are by its value, or over all records without it
     """
     if group is None:
         group = np.zeros(len(examples.spans.sentence), np.int64)

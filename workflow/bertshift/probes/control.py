@@ -16,9 +16,11 @@ def control_labels(
     """Draw for each target a label set, [T, C] bool, that depends on the words of its spans,
     `task` and `seed` alone.
 
-    phrases [T]: the words of a target's spans; train_labels [T', C]: the task's own labels in
-    training. Label sets are drawn with their frequencies in training. Case is ignored, because an
-    uncased encoder cannot see it.
+    Label sets are drawn with their frequencies in training. Case is ignored, because an uncased
+    encoder cannot see it.
+
+    phrases: [T], the words of a target's spans
+    train_labels: [T', C], the task's own labels in training
     """
     counts = Counter(map(bytes, train_labels))
     label_sets = sorted(counts)

@@ -208,10 +208,12 @@ def probe(
     """Train and test the probes of all tasks on every replicate's activations of the stimuli in
     `sentences`.
 
-    sources: (init, seed) -> what the activations come from; edges: task -> folder of records;
+    A task of a replicate is a part of the work, with all its variants: their probes share a bank.
+
+    sources: (init, seed) -> what the activations come from
+    edges: task -> folder of records
     variants: mix (all layers), top (the last one), lexical (layer 0), word_only (see
-    `word_vectors`). A task of a replicate is a part of the work, with all its variants: their
-    probes share a bank.
+        `word_vectors`)
 
     Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by
     scores.counts_key. F1 is in [0, 1]; `control` is the same probe's on its control task,

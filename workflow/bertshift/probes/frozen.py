@@ -63,10 +63,12 @@ def frozen(
     used of each split.
 
     The table has the rows of `score_encoder`, with values without each block of examples
-    (`blocks.JACKKNIFE_COLUMNS`). `task` is an entry of the configuration's tasks with its name, of
-    kind classification or regression. `starts`: {folder: {init, seed, heads}}, where `heads` are
-    the seeds of the fine-tunings whose first heads are drawn. At most `max_train` of rows["train"]
-    fit a probe; all development rows of the task score it.
+    (`blocks.JACKKNIFE_COLUMNS`). All development rows of the task score a probe.
+
+    task: an entry of the configuration's tasks with its name, of kind classification or regression
+    starts: {folder: {init, seed, heads}}, where `heads` are the seeds of the fine-tunings whose
+        first heads are drawn
+    max_train: how many of rows["train"] fit a probe, or all where there are fewer
     """
     classification = load_task(task, sidecar)
     limits = [size for size in (task.get("max_train"), max_train) if size is not None]

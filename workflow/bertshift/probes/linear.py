@@ -21,7 +21,11 @@ CONSTANT = 1e-6  # standard deviation of equal features, due to float32
 
 @dataclass(frozen=True)
 class Linear:
-    """weights [width, outputs], bias [outputs]."""
+    """A linear map.
+
+    weights: [width, outputs]
+    bias: [outputs]
+    """
 
     weights: np.ndarray
     bias: np.ndarray
@@ -37,7 +41,8 @@ def logistic_regression(
     """Find the minimum of mean cross-entropy + l2/2 |weights|^2 by L-BFGS, from `start` or zero;
     biases are free.
 
-    features [examples, width], targets [examples] in 0..classes-1.
+    features: [examples, width]
+    targets: [examples], from 0 to classes - 1
     """
     examples, width = features.shape
     gold = np.eye(classes)[targets]
@@ -86,12 +91,15 @@ def ridge(features: np.ndarray, targets: np.ndarray, l2: float) -> Linear:
 def probe(
     features: np.ndarray, targets: np.ndarray, classes: int | None, name: str
 ) -> tuple[Linear, float]:
-    """Choose L2 and fit a linear probe of standardised features: logistic regression, or ridge if
-    `classes` is None.
+    """Choose L2 and fit a linear probe of standardised features.
 
     L2 is the one of STRENGTHS with the least loss on a fifth of the examples, drawn by `name`,
     after a fit to the others. The probe is then fitted to all. It takes features that are not
     standardised.
+
+    features: [examples, width]
+    targets: [examples]
+    classes: their number, for logistic regression; None for ridge regression
     """
     features = np.asarray(features, np.float64)
     mean, scale = features.mean(0), features.std(0)

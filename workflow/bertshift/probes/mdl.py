@@ -115,7 +115,7 @@ def describe(
     training on `portion`, `examples` records, of the probe that codes the next block: the
     likeliest label, or all with p > 0.5 where a target may have several. The columns
     blocks.JACKKNIFE_COLUMNS have the same without each block of sentences, by the same probes; a
-    code's length is then that of the other targets, scaled to n targets.
+    code's length is then the length for the other targets, scaled to n targets.
     """
     rows = read_rows(sentences)
 

@@ -154,10 +154,13 @@ def deltas(
     replicate of the model in `pairs`, with the difference without each block of test sentences
     (`blocks.JACKKNIFE_COLUMNS`).
 
-    model_counts, reference_counts: the arrays of `edge.probe`; pairs: (init, seed) of the model ->
-    of the reference. Each seed is compared with its own probes of a pretrained reference
-    (`statistics.is_own_probe`). UserError where the two have been probed on different sentences,
-    or share nothing.
+    Each seed is compared with its own probes of a pretrained reference
+    (`statistics.is_own_probe`).
+
+    model_counts, reference_counts: the arrays of `edge.probe`
+    pairs: (init, seed) of the model -> of the reference
+
+    UserError where the two have been probed on different sentences, or share nothing.
     """
     seeds = max(seed for _, seed in pairs)
     compared: dict[str, dict[tuple, tuple[np.ndarray, np.ndarray]]] = {}

@@ -43,10 +43,13 @@ class ProbeSettings(Seeds):
     Every `validate_every` steps a probe is scored on the development records. Its learning rate is
     multiplied by `decay` after more than `decay_patience` validations without a better score; it
     stops after `patience` of them, below `min_learning_rate`, or at `max_steps`, and keeps its
-    best weights. max_train, max_test: sizes of random samples of the records, the same for every
-    model; None for all. max_dev: the number of first development records. tasks: other values for
-    one task, as {"spr": {"validate_every": 100, "max_steps": 10000}} (jiant has these two for SPR
-    and relations, and 1000 and 250000 for the other tasks).
+    best weights.
+
+    max_train, max_test: sizes of random samples of the records, the same for every model; None for
+        all
+    max_dev: the number of first development records
+    tasks: other values for one task, as {"spr": {"validate_every": 100, "max_steps": 10000}}
+        (jiant has these two for SPR and relations, and 1000 and 250000 for the other tasks)
     """
 
     width: int = 256
@@ -116,10 +119,12 @@ class StructuralSettings(Seeds):
     """How structural probes are trained; the defaults are those of Hewitt and Manning's own
     experiments.
 
-    rank: columns of B; None for the width of the encoder. After every epoch without a better dev
-    loss the learning rate falls to a tenth; training ends after `patience` of them in a row, or
-    `epochs`, and keeps the best weights. max_train: size of a random sample of the training
-    sentences, the same for every model; None for all.
+    After every epoch without a better dev loss the learning rate falls to a tenth; training ends
+    after `patience` of them in a row, or `epochs`, and keeps the best weights.
+
+    rank: columns of B; None for the width of the encoder
+    max_train: size of a random sample of the training sentences, the same for every model; None
+        for all
     """
 
     rank: int | None = None

@@ -19,9 +19,11 @@ Sentence = tuple[str, ...]
 class WordTargets:
     """The targets of one split, in words.
 
-    sentences [R]: row of each record's sentence among the stimuli; record [T], ascending; start,
-    end [S, T]: half-open spans of words; labels [T, C] bool; phrases [T]: the words of all spans
-    of a target.
+    sentences: [R], row of each record's sentence among the stimuli
+    record: [T], ascending
+    start, end: [S, T], half-open spans of words
+    labels: [T, C] bool
+    phrases: [T], the words of all spans of a target
     """
 
     sentences: np.ndarray
@@ -44,10 +46,14 @@ def read_targets(
 ) -> WordTargets:
     """Check and index records of {"words", "targets": [{"span1", perhaps "span2", "label"}]}.
 
-    labels: the label vocabulary; rows: the stimuli's row of each sentence; where: what an error
-    names. Spans may overlap, and a span may have several targets. UserError for a span that is
-    empty or outside its sentence, a missing second span, an unknown label, and a sentence that is
-    not among the stimuli.
+    Spans may overlap, and a span may have several targets.
+
+    labels: the label vocabulary
+    rows: the stimuli's row of each sentence
+    where: what an error names
+
+    UserError for a span that is empty or outside its sentence, a missing second span, an unknown
+    label, and a sentence that is not among the stimuli.
     """
     column = {label: number for number, label in enumerate(labels)}
     names = [f"span{side}" for side in range(1, spans + 1)]
@@ -97,9 +103,11 @@ def read_targets(
 class PieceTargets:
     """The targets of one split, in tokens of an activation file.
 
-    sentence [R]; record [T], ascending; start, end [S, T]: half-open spans of rows of the
-    activation file; inside [T]: which of the word targets they are, as others are outside the
-    window; dropped: the number of these others.
+    sentence: [R]
+    record: [T], ascending
+    start, end: [S, T], half-open spans of rows of the activation file
+    inside: [T], which of the word targets they are, as others are outside the window
+    dropped: the number of these others
     """
 
     sentence: np.ndarray
@@ -140,13 +148,15 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SpanBatch:
-    """Some records: tokens [n] (each once a record), record [T] and targets [T] (numbers within
-    the split).
+    """Some records.
 
-    sides [S]: the tokens that are in a first or in a second span, as indices of `tokens`; None for
-    all of them. members [M]: the tokens of all spans, ordered by target and then by side, as
-    indices into the concatenated sides; bags [T * S]: the index in `members` where each span
-    begins.
+    tokens: [n], each once a record
+    record, targets: [T], numbers within the split
+    sides: [S], the tokens that are in a first or in a second span, as indices of `tokens`; None
+        for all of them
+    members: [M], the tokens of all spans, ordered by target and then by side, as indices into the
+        concatenated sides
+    bags: [T * S], the index in `members` where each span begins
     """
 
     tokens: np.ndarray

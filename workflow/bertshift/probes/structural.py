@@ -3,11 +3,14 @@
 A probe is a matrix B [d, r], z = h B for the vector h of a word, by which |z_i|^2 should be the
 depth of word i in the dependency tree, or |z_i - z_j|^2 the length of the path between i and j.
 The loss of a sentence of n words is the mean absolute error over words (depth, sum / n) or pairs
-of words (distance, sum / n^2), that of a batch the mean over its sentences.
+of words (distance, sum / n^2). The loss of a batch is the mean over its sentences.
 
-No [n, n, r] differences are needed: with the Gram matrix G = Z Z', |z_i - z_j|^2 = G_ii + G_jj - 2
-G_ij, and the gradient of the distance loss follows from the signs S of prediction - gold, a
-symmetric matrix:
+No [n, n, r] differences are needed: with the Gram matrix G = Z Z',
+
+    |z_i - z_j|^2 = G_ii + G_jj - 2 G_ij
+
+and the gradient of the distance loss follows from the signs S of prediction - gold, a symmetric
+matrix:
 
     dL/dZ = 4 (diag(S 1) - S) Z / n^2,     dL/dB = H' dL/dZ
 """

@@ -56,11 +56,14 @@ def spearman(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
 
 
 def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
-    """Average values [..., sentences] over sentences of a length, then over lengths: [...], and
-    the number of sentences.
+    """Average over sentences of a length, then over lengths: [...], and the number of sentences.
 
-    As in Hewitt and Manning, sentences of 5 to 50 words count; a sentence's value may be a mean
-    over its words. UserError where there are no such sentences.
+    As in Hewitt and Manning, sentences of 5 to 50 words count.
+
+    values: [..., sentences]; a sentence's value may be a mean over its words
+    lengths: [sentences], in words
+
+    UserError where there are no such sentences.
     """
     counts = (lengths >= SHORTEST) & (lengths <= LONGEST)
     if not counts.any():
@@ -76,20 +79,26 @@ def mean_over_lengths(values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarr
 def root_found(
     predicted: np.ndarray, gold: np.ndarray, is_word: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Test whether the least deep of the words `is_word` [n] is the root: predicted [k, n], gold
-    [n] -> [k]. Return also the number of roots, 1."""
+    """Test whether the least deep word is the root: [k]. Return also the number of roots, 1.
+
+    predicted: [k, n]
+    gold: [n]
+    is_word: [n]
+    """
     return np.where(is_word, predicted, np.inf).argmin(-1) == gold.argmin(), 1
 
 
 def attachments_found(
     predicted: np.ndarray, gold: np.ndarray, is_word: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Count the edges that the minimum spanning trees of predicted [k, n, n] and gold [n, n]
-    share.
+    """Count the edges that two minimum spanning trees share: [k], and the number of edges of gold.
 
-    Return the counts [k], and the number of edges of gold. Both trees span only the words
-    `is_word` [n]. Where a token that is no word lies between two words, gold has an edge of length
-    2 or more.
+    Both trees span only words. Where a token that is not a word lies between two words, gold has
+    an edge of length 2 or more.
+
+    predicted: [k, n, n]
+    gold: [n, n]
+    is_word: [n]
     """
     distances_of_words = np.concatenate([gold[None], predicted])[:, is_word][:, :, is_word]
     trees = spanning_trees(distances_of_words)

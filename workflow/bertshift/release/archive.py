@@ -52,7 +52,7 @@ def opened(path: str | os.PathLike) -> ZipFile:
             f"{path} cannot be read ({error.strerror}); name an archive that `make release` wrote."
         ) from None
     except BadZipFile as error:
-        raise UserError(f"{path} is no ZIP file ({error}); fetch it again.") from None
+        raise UserError(f"{path} is not a ZIP file ({error}); fetch it again.") from None
     if SUMS not in archive.namelist():
         archive.close()
         raise UserError(f"{path} has no {SUMS}; name an archive that `make release` wrote.")
@@ -60,13 +60,13 @@ def opened(path: str | os.PathLike) -> ZipFile:
 
 
 def damages(archive: ZipFile) -> list[str]:
-    """Report in a sentence each file whose digest is not that of SHA256SUMS, that is missing or
-    that does not belong there."""
+    """Report in a sentence each file that is missing, that does not belong there, or whose digest
+    differs from SHA256SUMS."""
     try:
         lines = read(archive, SUMS).decode().splitlines()
     except UnicodeDecodeError:
         raise UserError(
-            f"{archive.filename}: {SUMS} is no text; fetch the archive again."
+            f"{archive.filename}: {SUMS} is not text; fetch the archive again."
         ) from None
     digests = {}
     for line in lines:

@@ -36,10 +36,11 @@ def metadata(
 ) -> bytes:
     """Build ro-crate-metadata.json of an archive.
 
-    files: bytes of each file that is described, by its name in the archive; `configuration` and
-    `results` are among them. info: `title`, `version`, `authors` and `license` (SPDX) of the
-    program, the version of `snakemake`, the `heading` of the archive, the `command` that made the
-    results, and the time at which they were `finished` (ISO 8601).
+    files: size in bytes of each file that is described, by its name in the archive
+    configuration, results: names, which `files` has too
+    info: `title`, `version`, `authors` and `license` (SPDX) of the program, the version of
+        `snakemake`, the `heading` of the archive, the `command` that made the results, and the
+        time at which they were `finished` (ISO 8601)
     """
     crate = ROCrate(version="1.1")
 

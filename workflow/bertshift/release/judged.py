@@ -44,7 +44,7 @@ def read(paths: Iterable[Path]) -> Papers:
     files, decided = {}, {}
     for path in paths:
         if path.suffix not in (".py", ".yaml") or not path.is_file():
-            raise UserError(f"{path} is no file of claims; name a changed copy {COPIES}.")
+            raise UserError(f"{path} is not a file of claims; name a changed copy {COPIES}.")
         if path.suffix == ".py":
             claims = _run_claims(path)
             _check_paper(claims.paper, path)
@@ -100,6 +100,6 @@ def _check_claims(papers: Papers, paper: str) -> None:
     for claim in claims.all:
         if claim.item not in PAPERS[paper].FIGURES:
             raise UserError(
-                f"claim {claim.id} is of {paper}/{claim.item}, which is no figure; write one of"
+                f"claim {claim.id} is of {paper}/{claim.item}, which is not a figure; write one of"
                 f" {', '.join(PAPERS[paper].FIGURES)}."
             )

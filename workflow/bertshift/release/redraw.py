@@ -46,11 +46,16 @@ UNUSED = ("experiments", "cluster")
 def prepare(
     path: str, folder: Path, options: Mapping, only: Collection[str] = (), more: Iterable[str] = ()
 ) -> dict:
-    """Unpack the tables of the archive at `path` below `folder`, and return the configuration with
-    which to `redraw` these `only`. UserError where that cannot be.
+    """Unpack the tables of an archive below `folder`, and return the configuration of its figures.
 
-    `more` archives have further tables for the same figures. Their configuration has precedence
-    over that of the first.
+    path: the archive
+    options: keys that replace those of the archive's configuration
+    only: the figures that will be drawn, as for `redraw`; all if empty
+    more: archives with further tables for the same figures; their configuration replaces that of
+        `path`
+
+    UserError for a file that is not such an archive, and for a name in `only` that it has no
+    figure for.
     """
     options = dict(options)
     for further in more:
@@ -124,7 +129,7 @@ def configuration(archive: ZipFile, options: Mapping) -> dict:
 
 
 def _read_configuration(archive: ZipFile) -> dict:
-    """Read the configuration of the archive's run. UserError for that of another program."""
+    """Read the configuration of the archive's run. UserError if another program wrote it."""
     source = f"{archive.filename}: {RESOLVED}"
     try:
         config = yaml.safe_load(read(archive, RESOLVED))
@@ -158,7 +163,7 @@ def chosen(config: Mapping, only: Collection[str] = ()) -> list[str]:
     for choice in only:
         if choice not in papers.keys() | set(papers.values()):
             raise UserError(
-                f"'{choice}' is no paper and no figure of this archive; there are"
+                f"'{choice}' is neither a paper nor a figure of this archive; there are"
                 f" {', '.join(names)}."
             )
     if not only:

@@ -180,7 +180,7 @@ class DependencyParsing:
         return parses
 
     def _name_labels(self, labels: np.ndarray) -> list[str]:
-        """Name relations by number; -1 is that of an unread word."""
+        """Name relations by number; an unread word has -1."""
         return [UNREAD[1] if label == -1 else self.labels[label] for label in labels]
 
     def score(self, rows: Sequence[dict], parses: Sequence[Parse]) -> dict[str, float]:

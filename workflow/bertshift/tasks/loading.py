@@ -41,8 +41,8 @@ def load_task(settings: Mapping, sidecar: Mapping, train: Sequence[dict] = ()) -
         case "tags" | "dependencies":
             if sidecar.get("kind") != "treebank":
                 raise UserError(
-                    f"datasets.{settings['dataset']} is no treebank; write one with kind treebank"
-                    " for this task."
+                    f"datasets.{settings['dataset']} is not a treebank; write one with kind"
+                    " treebank for this task."
                 )
             if settings["kind"] == "tags":
                 task, column = Tagging, "upos"

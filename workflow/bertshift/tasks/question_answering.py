@@ -326,7 +326,7 @@ class AnswerSpans:
         normalised as for scoring.
 
         Of equally frequent answers, take the one more frequent in `train`. The answer to
-        impossible questions is no answer.
+        impossible questions is the empty one.
         """
         dev_answers, train_answers = _list_distinct_answers(dev), _list_distinct_answers(train)
         text = scores.most_frequent(sorted(set(dev_answers)), dev_answers, train_answers)

@@ -135,9 +135,11 @@ def best_threshold(
     """Find the best mean score over all thresholds, and the threshold: a larger `margin` answers
     "no answer".
 
-    `margin` is null score minus best answer's score; `with_answer` and `without` are a question's
-    scores for its best answer and for the empty one. The search is that of the official SQuAD 2.0
-    script, over the same quantities.
+    The search is the one of the official SQuAD 2.0 script, over the same quantities.
+
+    margin: [questions], null score minus best answer's score
+    with_answer: [questions], score for the best answer
+    without: [questions], score for the empty answer
     """
     order = np.argsort(margin, kind="stable")
     margin = np.asarray(margin, float)[order]

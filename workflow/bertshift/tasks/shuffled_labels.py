@@ -59,7 +59,7 @@ def _permute_words(rows: Sequence[dict], column: str, rng: np.random.Generator) 
 
 
 def _draw_heads(words: int, rng: np.random.Generator) -> list[int]:
-    """Draw the head of each of so many words: 0, the root, or another word, counted from 1."""
+    """Draw the head of each word: 0, the root, or another word, counted from 1."""
     drawn = rng.integers(words, size=words)
     own = np.arange(1, words + 1)
     return (drawn + (drawn >= own)).tolist()

@@ -130,8 +130,9 @@ class Training:
     """A model in training and its position: the number `step` of updates, the next `batch` of
     `epoch`, and the number `part` of examples in a forward pass.
 
-    compute: `forward_pass` of the model's loss; total: steps of the schedule; fingerprint: a
-    checkpoint has to match it.
+    compute: `forward_pass` of the model's loss
+    total: steps of the schedule
+    fingerprint: a checkpoint has to match it
     """
 
     model: nn.Module
@@ -295,7 +296,7 @@ class Training:
 
 def on_plateau(losses: Sequence[float], epoch: int, improvement: float) -> bool:
     """Test whether the mean of the last `epoch` losses is less than `improvement` (a share) below
-    that of two epochs before."""
+    the mean of two epochs before."""
     means = np.reshape(losses, (-1, epoch)).mean(1)
     return len(means) > 2 and bool(means[-1] > (1 - improvement) * means[-3])
 

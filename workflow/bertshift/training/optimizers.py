@@ -13,9 +13,12 @@ class BertAdam(torch.optim.AdamW):
     """The optimiser of Devlin et al. 2019 (google-research/bert, optimization.py): Adam without
     bias correction.
 
-    m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  w <- w - lr (m / (sqrt(v) + eps) + decay
-    w). AdamW's correction factors 1 - b^step are 1 for a very late step, so starting the count
-    there removes them and keeps torch's fused kernels.
+    m <- b1 m + (1 - b1) g
+        v <- b2 v + (1 - b2) g^2
+        w <- w - lr (m / (sqrt(v) + eps) + decay w)
+
+    AdamW's correction factors 1 - b^step are 1 for a very late step, so starting the count there
+    removes them and keeps torch's fused kernels.
     """
 
     def __init__(self, params, **options):

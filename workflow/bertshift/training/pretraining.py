@@ -1,8 +1,8 @@
 """Pretraining by a family's own objective.
 
-BERT's is that of Devlin et al. 2019 (section 3.1, appendix A): masked words and next sentences,
-learnt together. Other encoders learn masked words alone, drawn anew every epoch (Liu et al. 2019,
-section 4); decoders learn the next words (Radford et al. 2019).
+BERT learns masked words and next sentences together (Devlin et al. 2019, section 3.1, appendix A).
+Other encoders learn masked words alone, drawn anew every epoch (Liu et al. 2019, section 4);
+decoders learn the next words (Radford et al. 2019).
 """
 
 import os

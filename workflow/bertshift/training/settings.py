@@ -7,13 +7,15 @@ class TrainSettings:
     """Settings of a training, whose length is given by one of `epochs` and `steps`. The schema of
     the configuration has the range of each setting.
 
-    `warmup` is the fraction of all steps with a rising learning rate; `norms_every` counts the
-    steps between rows of layers.tsv (0: none); `checkpoint_minutes` is the time between
-    checkpoints (0: only when told to stop). `plateau` ends training after the first epoch whose
-    mean loss is less than this share below that of two epochs before (None: never); `epochs` is
-    then the most. `epsilon` None takes the optimiser's own: 1e-8 for adamw, 1e-6 for bertadam.
-    `lora_alpha` and `lora_dropout` are those of adapters (`models.lora`); None for a model without
-    any. `code` is a digest of the code that trains: runs of other code are trained again.
+    epochs: at most this number, where `plateau` is set
+    warmup: fraction of all steps with a rising learning rate
+    epsilon: None takes the optimiser's own, 1e-8 for adamw, 1e-6 for bertadam
+    norms_every: steps between rows of layers.tsv (0: none)
+    checkpoint_minutes: time between checkpoints (0: only when told to stop)
+    plateau: training ends after the first epoch whose mean loss is less than this share below the
+        mean loss of two epochs before (None: never)
+    lora_alpha, lora_dropout: of adapters (`models.lora`); None for a model without any
+    code: a digest of the code that trains; runs of other code are trained again
     """
 
     learning_rate: float

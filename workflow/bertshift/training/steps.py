@@ -17,10 +17,14 @@ def relative_norms(
 ) -> pd.DataFrame:
     """Compute relative norms: rows of variant, layer (0: embeddings), value, sd, n.
 
+    Variants: `gradient` and `update`, the means over the n steps logged, sd over these;
+        `displacement`, at the last of them.
+
     log: step, layer ("embeddings", "1", ..), gradient_norm, update_norm, distance_from_start;
-    pooler and head, which have no layer, are left out. start: norms of the embeddings' and each
-    layer's weights before. Variants: `gradient` and `update`, the means over the n steps logged,
-    sd over these; `displacement`, at the last of them. UserError where nothing was logged.
+        pooler and head, which have no layer, are left out
+    start: norms of the embeddings' and each layer's weights before
+
+    UserError where nothing was logged.
     """
     if log.empty:
         raise UserError(f"{run} logged no norms; write a training.norms_every above 0.")

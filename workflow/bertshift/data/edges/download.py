@@ -48,7 +48,7 @@ def download(url: str, path: Path, sha256: str | None = None) -> None:
     is_local = parts.scheme == "http" and parts.hostname in HERE
     if not (parts.scheme == "https" or is_local) or "@" in parts.netloc:
         raise UserError(
-            f"{shown} is no plain web address; write one with https:// under `download`."
+            f"{shown} is not a plain web address; write one with https:// under `download`."
         )
     for attempt in count_attempts():
         try:

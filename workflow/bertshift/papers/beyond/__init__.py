@@ -70,14 +70,14 @@ FIGURES = {
         " model with itself. After: the fine-tuned model with itself. Across: the fine-tuned model"
         " with the pretrained one. Bright squares along the diagonal are groups of like layers"
         " (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus"
-        " that of a layer of the upper and one of the lower third, [interval].",
+        " the mean CKA of a layer of the upper and one of the lower third, [interval].",
     ),
     "forgetting": Figure(
         "What was forgotten",
         combined(per_model("results/forgetting/{model}.tsv"), with_own_base("rsa")),
         "What fine-tuning made models forget of pretraining: the pretrained head on the fine-tuned"
         " encoder, on Wikipedia sentences of which 15 % of the words are hidden (a decoder"
-        " predicts as many words from those before). Above: the loss in nats, less that of the"
+        " predicts as many words from those before). Above: the loss in nats, less the loss of the"
         " pretrained model; a dot a run. Left, beside the"
         " similarity (RSA) of the last layer to the pretrained model's. Right, beside the distance"
         " of the encoder's weights from the pretrained ones, relative to their size. Below: the"

@@ -264,8 +264,8 @@ def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1
     def claim_on_head(
         number: int, measure: str, statistic: str, cases=NO_CASES, head="", **criterion
     ) -> None:
-        """Register a statement whose statistic is taken over layers, of one head: that of the
-        case, such as `head 4`, or else `head`."""
+        """Register a statement on a statistic of one head over layers. The head is the case, such
+        as `head 4`, or else `head`."""
 
         def summarise_ours(evidence, case=head):
             rows = of_checkpoint(evidence.reinitialised_heads(task), "bert-base-cased")

@@ -339,7 +339,7 @@ def describe_majority(table: pd.DataFrame, published: Mapping) -> str:
     facts = published["figure3"]["mrpc"]
     return (
         f"{sentence} The report's scores for any k, to the right of ours, are those of the"
-        f" majority class: its mean of both, {facts['any_layer'][MEAN]:.6f}, is that of accuracy"
+        f" majority class: its mean of both, {facts['any_layer'][MEAN]:.6f}, is of accuracy"
         f" {facts['majority']['accuracy']:.5f} and F1 {facts['majority']['f1']:.5f}, as 279 of 408"
         " are paraphrases."
     )

@@ -46,7 +46,7 @@ def name_series(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
 
 
 def looks_of(table: pd.DataFrame) -> dict[str, dict]:
-    """Choose the look of each series: that of its task, or one of PAIRS."""
+    """Choose the look of each series: its task's, or one of PAIRS."""
     pairs = cycle(PAIRS)
     return {
         name: next(pairs) if is_pair(name) else style.look_of(labelling.task_of(name))
@@ -159,7 +159,8 @@ def ceiling_note(table: pd.DataFrame) -> str:
 
 def restored(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw one line per task over the layer restored: the distance of the last hidden states, and
-    the headline score in points beside that of nothing restored (layer 0 of panel `score`)."""
+    the headline score in points beside the score with nothing restored (layer 0 of panel
+    `score`)."""
     rows = numbers.rows_of(inputs, "restored").assign(panel="distance")
     scored = numbers.rows_of(inputs, "restored_score")
     scored = statistics.in_points(scored[scored["headline"]].assign(panel="score"))

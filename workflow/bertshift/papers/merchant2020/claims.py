@@ -48,7 +48,7 @@ def f1(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float
 
 
 def delta(evidence: Evidence, model: str, task: str, variant: str = "mix") -> float:
-    """Subtract the F1 of the pretrained model from that of a model, in points."""
+    """Subtract the F1 of the pretrained model from the F1 of a model, in points."""
     return f1(evidence, model, task, variant) - f1(evidence, "base", task, variant)
 
 
@@ -509,8 +509,8 @@ LOSSES_IN_ALL = {  # the shares of which F3.4 compares
 
 
 def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> dict[str, float]:
-    """Subtract the losses of MNLI and of SQuAD from that of dep. `share`: the loss is a share of
-    what each task loses with every layer frozen, as their metrics differ."""
+    """Subtract the losses of MNLI and of SQuAD from the loss of dep. `share`: the loss is a share
+    of what each task loses with every layer frozen, as their metrics differ."""
 
     def loss(task):
         losses = lost(evidence, task).exactly(12)[int(layer) + 1]

@@ -42,7 +42,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -
     """Draw a row per task and a column per model; `variant` is the probe's, `mix` (Table 1) or
     `top` (Appendix A).
 
-    A grey number is written below ours. With `mix` it is the paper's. With `top` it is that of our
+    A grey number is written below ours. With `mix` it is the paper's. With `top` it is from our
     probe on a mix of layers, as the paper's appendix is not at hand.
     """
     ours = tidy(inputs, variant)

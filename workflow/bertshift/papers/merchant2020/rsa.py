@@ -81,7 +81,7 @@ def _published_point(published: Mapping, point: Mapping, model: str) -> pd.DataF
 
 def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     """Draw one panel per model, one line per kind of input; controls thin, without bands. The
-    paper prints no number of it."""
+    paper gives no numbers for this figure."""
     measured = list(pd.concat([table["stimuli"] for table in inputs.values()]).unique())
     rows = numbers.stack(inputs, "rsa", ["content"], measured)
     table = numbers.join(numbers.ours(rows, "model", "stimuli"))

@@ -120,10 +120,10 @@ def printed(published: Mapping, complete: pd.DataFrame) -> pd.DataFrame:
 def panels(
     table: pd.DataFrame, relative: str, in_percent_of: str, complete: pd.DataFrame
 ) -> tuple[Figure, Axes, Axes]:
-    """Draw the scores, and beside them the panel `relative`: a line per model over `position`, the
-    paper's scores as stars.
+    """Draw a line per model over `position`, with the paper's scores as stars: the scores, and the
+    panel `relative` beside them.
 
-    `complete` are the scores of complete runs: a model failed to train if all of these did.
+    complete: the scores of complete runs; a model failed to train if all of these did
     """
     figure, [[left, right]] = style.grid(2.6, columns=2)
     left.set_ylabel("score (points)")
@@ -156,7 +156,7 @@ def star_note(table: pd.DataFrame, of: str) -> str:
     if not has_stars(table):
         return ""
     tasks = table.loc[table["source"] == "published", "series"].map(labelling.task_of)
-    no_standard = "; that of Dep is no standard LAS" if "dep" in set(tasks) else ""
+    no_standard = "; Dep's is not a standard LAS" if "dep" in set(tasks) else ""
     return f"Stars: the paper's scores {of}{no_standard}."
 
 
