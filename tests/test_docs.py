@@ -321,10 +321,12 @@ def test_the_tutorials_own_task(copy_project):
     assert (jobs["scores"], jobs["js"], jobs["ablation"]) == (1, 1, 1)
 
 
-SHOWN = pd.read_csv(
-    io.StringIO(re.search(r"^    model  stimuli.*\n(?:    .*\n)+", DEMO, re.MULTILINE)[0]),
-    sep=r"\s+",
-)
+ROWS = re.search(r"^    model  stimuli.*\n(?:    .*\n)+", DEMO, re.MULTILINE)[0]
+SHOWN = pd.read_csv(io.StringIO(ROWS), sep=r"\s+")
+
+
+def test_the_readme_shows_the_rows_of_the_tutorial():
+    assert ROWS in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def of_a_run():
