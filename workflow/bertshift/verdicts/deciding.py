@@ -395,9 +395,9 @@ def describe_nulls(p_values: Mapping[str, float], direction: str) -> str:
 def _compare_with_nulls(
     claim: Claim, results: Results, null_results: Mapping[str, Results]
 ) -> dict[str, tuple[float, float]]:
-    """Compare a claim that holds with each null that has its number: the p-value of "no farther
-    within the range than the null's", and the null's number. Only a range with one end says which
-    way is farther."""
+    """Compare a claim that holds with each null: test whether its number is farther within the
+    range than the null's. Return the p-value and the null's number. Only a range with one end says
+    which way is farther."""
     compared = {}
     for null, null_result in null_results.items() if claim.direction else ():
         with suppress(NotTestableError):
@@ -698,8 +698,9 @@ def _whole(claim: Claim, results: Results) -> Whole:
 
 
 def _rows_read(claim: Claim, results: Results, models: set[str]) -> pd.DataFrame:
-    """Select the rows of these models that a number over all replicates can be read from: of runs
-    that did not fail to train, and of pretraining runs that have it, if any has it alone."""
+    """Select the rows of these models from which a number over all replicates is computed. Runs
+    that failed to train are left out. If some pretraining runs have the number by themselves, the
+    others are left out too."""
     rows = results.trained_rows
     rows = rows[rows["name"].isin(models)]
     with suppress(NotTestableError):  # it is about how pretraining runs differ
@@ -709,9 +710,9 @@ def _rows_read(claim: Claim, results: Results, models: set[str]) -> pd.DataFrame
 
 
 def _runs_in(table: pd.DataFrame, *kinds: str) -> list[tuple[int, ...]]:
-    """List the runs of a table, by their numbers of these `kinds` (`init`, `seed`), of either side
-    of a pair. A pretrained model has no seed (0), and is none of them where seeds are asked for.
-    """
+    """List the runs of a table, on either side of a pair, by their numbers of these `kinds`
+    (`init`, `seed`). Pretrained models have no seed (0), so they are not listed if `seed` is among
+    them."""
     models = table.reindex(columns=[*kinds])
     references = table.reindex(columns=[f"ref_{kind}" for kind in kinds])
     sides = [side.fillna(0).to_numpy(int) for side in (models, references)]

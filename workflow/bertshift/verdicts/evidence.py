@@ -275,8 +275,8 @@ class Results(_Lookup):
 
     @cached_property
     def with_lower_baselines(self) -> "Results | None":
-        """Make these results as if baselines, of which differences are, were lower by a standard
-        error of their mean; None where there are none."""
+        """Recompute differences from baselines with the mean of the baselines lowered by its
+        standard error. None where no baselines are known."""
         if "baseline_sd" not in self.table:
             return None
         errors = self.table["baseline_sd"] / np.sqrt(self.table["baseline_n"])

@@ -109,14 +109,14 @@ claim(
 )
 in_table_1(
     "K1.2",
-    "points that random weights lack to pretrained ones, both fine-tuned",
+    "score from pretrained minus score from random weights, both fine-tuned, in points",
     lambda score, _: score("finetuned") - score("random_init"),
     TASKS,
     low=0.0,
 )
 in_table_1(
     "K1.3",
-    "points from random weights, fine-tuned, minus those of random heads on the pretrained model",
+    "score from random weights, fine-tuned, minus score of random heads on pretrained ones, in points",
     lambda score, _: score("random_init") - score("pretrained"),
     ["stsb", "qnli"],
     high=0.0,

@@ -86,12 +86,16 @@ def above_majority(score: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """List one row a score of a head, a probe or a fine-tuned model, in points: model, series,
-    score, draw, init, seed, value, constant (one answer to every input), train (rows fine-tuned
-    on), failed (missing of what is not fine-tuned), scale, checkpoint, data, and values without
-    each block of examples where these are known.
+    """List the scores of heads, probes and fine-tuned models in points, one row a score.
 
-    `model` is the fine-tuned one also for its start and for the same from random weights.
+    The columns are model, series, score, draw, init, seed, value, scale, checkpoint, data and:
+
+    constant: whether every input gets the same answer
+    train: number of rows fine-tuned on
+    failed: whether training failed; missing where nothing is fine-tuned
+
+    Values without each block of examples are there where they are known. `model` names the
+    fine-tuned model, also in rows of its start and of the same model from random weights.
     """
     inputs = {path: table.assign(table=path) for path, table in inputs.items()}
     frozen = [table for table in inputs.values() if "draw" in table]
