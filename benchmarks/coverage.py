@@ -434,7 +434,7 @@ def main():
     wrong_at_the_bound(np.random.default_rng(4), few)
     print(
         f"percent of {studies} studies; the standard error of 95 is {standard_error(studies, 95)};"
-        f" in the fourth table of {few}, that of 2.5 is {standard_error(few, 2.5)}"
+        f" in the fourth table of {few}, the one of 2.5 is {standard_error(few, 2.5)}"
     )
 
 

@@ -394,7 +394,7 @@ def one_step(bench: Bench, precision: str, number: int, limit: float = 0) -> Sim
 
 
 def memory(bench: Bench) -> Iterator[dict]:
-    """A batch that memory does not hold: the gradient of its parts, against that of the whole"""
+    """A batch that memory does not hold: the gradients of its parts and of the whole"""
     batch, _ = bench.sizes.memory
     for precision in bench.precisions:
         half = one_step(bench, precision, batch // 2)

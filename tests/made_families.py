@@ -45,8 +45,8 @@ NOTES = """
 
 Families that are not listed can be tried. How many positions a model has, and whether it reads which text of a pair a token is
 of, is seen in its first forward pass; where the second cannot be seen, pairs are refused. A model of any family whose tokenizer
-gives both texts one type reads pairs so too. When a checkpoint is read, its attention is compared with that of transformers; a
-model whose attention cannot be seen, or is seen wrong, is refused with a sentence that says why.
+gives both texts one type reads pairs so too. When a checkpoint is read, its attention is compared with the attention that
+transformers computes; a model whose attention cannot be seen, or is seen wrong, is refused with a sentence that says why.
 """
 REASONS = {
     "runs one layer": "one layer",

@@ -51,7 +51,7 @@ class Headline(NamedTuple):
     @classmethod
     def of(cls, task: Task, rows: Sequence[dict], predictions: Sequence[Sequence]) -> "Headline":
         """Compute a task's headline from its predictions under each ablation. UserError for a task
-        whose headline is no mean, F1 or correlation over examples."""
+        whose headline is not a mean, F1 or correlation over examples."""
         metric = task.metrics[0]
         match task:
             case TextClassification():

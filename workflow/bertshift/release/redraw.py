@@ -51,8 +51,8 @@ def prepare(
     path: the archive
     options: keys that replace those of the archive's configuration
     only: the figures that will be drawn, as for `redraw`; all if empty
-    more: archives with further tables for the same figures; their configuration replaces that of
-        `path`
+    more: archives with further tables for the same figures; keys of their configuration replace
+        those of the first
 
     UserError for a file that is not such an archive, and for a name in `only` that it has no
     figure for.

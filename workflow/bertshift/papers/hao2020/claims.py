@@ -38,7 +38,7 @@ OF_24 = "of 24"
 
 
 def share_of(layers: tuple[int, int], base_layers: tuple[int, int]):
-    """Make a function that divides the mean JS of one range of layers by that of another."""
+    """Make a function that divides the mean JS of two ranges of layers."""
     base_name = "JS of layers {} to {}".format(*base_layers)
     return lambda js, _: ratio(js.mean(*layers, 24), js.mean(*base_layers, 24), base_name)
 
@@ -105,8 +105,8 @@ def step_between_pairs(variant: str):
 
 # ---- Figures 1 to 3, and the control: the pretrained and the fine-tuned model
 
-LAST = f"mean JS of layers 20 to 24 over that of layers 1 to 12, {OF_24}"
-HALVES = "mean distance of the upper half of layers minus that of the lower"
+LAST = f"mean JS of layers 20 to 24 over mean JS of layers 1 to 12, {OF_24}"
+HALVES = "mean distance of the upper half of layers minus mean distance of the lower"
 OF_PEAKS = {"strict": False, "grid": True}
 PEAK = "depth, 0 to 1, at which the layer of the largest {} begins"
 OTHERS = ", over all tokens, by PWCCA weighted by the pretrained model, debiased CKA or Procrustes"
@@ -174,7 +174,7 @@ claim(
 claim(
     "figure4",
     "H.1",
-    f"mean JS of layers 1 to 10 over that of layers 11 to 24, {OF_24}",
+    f"mean JS of layers 1 to 10 over mean JS of layers 11 to 24, {OF_24}",
     share_of((1, 10), (11, 24)),
     high=1.0,
     bounds=POSITIVE,
@@ -204,7 +204,7 @@ STEP = (
 claim(
     "figure6",
     "H6.1",
-    f"mean JS of layers 1 to 8 over that of layers 12 to 24, {OF_24}",
+    f"mean JS of layers 1 to 8 over mean JS of layers 12 to 24, {OF_24}",
     share_of((1, 8), (12, 24)),
     PAIRS,
     high=1.0,

@@ -116,7 +116,7 @@ in_table_1(
 )
 in_table_1(
     "K1.3",
-    "score from random weights, fine-tuned, minus score of random heads on pretrained ones, in points",
+    "score from random weights, fine-tuned, minus random heads on pretrained ones, in points",
     lambda score, _: score("random_init") - score("pretrained"),
     ["stsb", "qnli"],
     high=0.0,

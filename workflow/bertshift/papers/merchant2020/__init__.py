@@ -12,7 +12,7 @@ _CELLS = (
     "Below each mean stands its interval or, if there is one run, the sd between probes. Blue is a"
     " gain, orange a loss, and both are full at 5 points. * p < .05 in every replicate, ** also"
     " after Holm's correction for all tests of the table (paired bootstrap over test sentences;"
-    " baselines are not tested). Below: selectivity, F1 minus that of the same probe on control"
+    " baselines are not tested). Below: selectivity, F1 minus F1 of the same probe on control"
     " labels."
 )
 _NO_NUMBERS = "The paper draws curves without numbers."

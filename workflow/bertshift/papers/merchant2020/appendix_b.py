@@ -91,4 +91,4 @@ def draw_lengths(axes: Axes, table: pd.DataFrame, tasks: Mapping[str, str]) -> N
     axes.grid(False, axis="y")
     axes.grid(True, axis="y", which="minor")
     axes.invert_yaxis()
-    axes.set_xlabel("code length / that of the pretrained model")
+    axes.set_xlabel("code length / pretrained model's")

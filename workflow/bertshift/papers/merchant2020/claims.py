@@ -226,7 +226,7 @@ claim(
 claim(
     "appendix_a",
     "A.1",
-    "mean Δ over 8 tasks of top-layer probes minus that of mix probes (Δ: F1 minus that of the"
+    "mean Δ over 8 tasks of top-layer probes minus mean Δ of mix probes (Δ: F1 minus F1 of the"
     " pretrained model by the same kind of probe, in points)",
     top_minus_mix,
     ["mnli", "squad"],
@@ -370,7 +370,7 @@ def dev_minus_train(evidence: Evidence, task: str) -> dict[tuple, float]:
 claim(
     "figure2",
     "F2.1",
-    "mean RSA of layers 1 to 4 of 12 minus that of layers 9 to 12",
+    "mean RSA of layers 1 to 4 of 12 minus mean RSA of layers 9 to 12",
     lambda curve, _: curve.mean(1, 4, 12) - curve.mean(9, 12, 12),
     FINETUNED,
     of=rsa,
@@ -451,7 +451,7 @@ claim(
 claim(
     "figure5",
     "F5.3",
-    "RSA of layer 12 of 12 minus that of layer 6",
+    "RSA of layer 12 of 12 minus RSA of layer 6",
     last_minus_middle,
     [case(task, inputs) for task in SINGLE for inputs in (*SINGLE, "wiki")],
     of=rsa,
