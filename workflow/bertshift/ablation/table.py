@@ -84,17 +84,20 @@ def ablate(
     max_dev: int | None = None,
     confirm: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Tabulate `replicate` for every run {folder: (init, seed)} of a model, on at most `max_dev`
-    of `rows`.
+    """Tabulate `replicate` for every run of a model, on at most `max_dev` of `rows`.
 
     Where these are a sample of the rows that the task is scored on, each run's `extremes` are run
     again on all of those rows, as is the model with nothing disabled; the column `sample` is
     `sample` or `complete`.
 
-    `task` is an entry of the configuration's tasks with its name. Arrays, for an NPZ, come with
-    the table: `ids` of the examples; per run `init1_seed1.variant`, `.layer`, `.head` [ablations],
-    and Headline's score, gold, predictions (`.said`) and example_scores (`.each`); of the second
-    runs `complete.ids`, and per run `init1_seed1.complete.variant` and so on.
+    task: an entry of the configuration's tasks with its name
+    runs: {folder: (init, seed)}
+    confirm: how many of the best and of the worst heads are `extremes`
+
+    Arrays, for an NPZ, come with the table: `ids` of the examples; per run `init1_seed1.variant`,
+    `.layer`, `.head` [ablations], and Headline's score, gold, predictions (`.said`) and
+    example_scores (`.each`); of the second runs `complete.ids`, and per run
+    `init1_seed1.complete.variant` and so on.
     """
     loaded_task = load_task(task, sidecar)
     limits = [size for size in (task.get("max_dev"), max_dev) if size is not None]

@@ -20,11 +20,16 @@ def examples(before: Path, after: Path, rows: Sequence[dict], number: int, longe
     """Collect the maps of two models on the `chosen` of `rows`, which are cut to `longest` tokens
     as for training.
 
-    before, after: model folders of one tokenizer. Where `after` has fewer layers than its parent
-    `before`, the parent's lowest are taken. Returns {"causal", "inputs"}. causal: a token sees
-    none behind it, and these cells, which do not exist, are 0. Each input has its text (two texts
-    on two lines), whether it is cut, its tokens, layers and heads, and the maps "before" and
-    "after", in the form of `packed`. UserError where there are no rows.
+    Returns {"causal", "inputs"}. causal: a token sees none behind it, and these cells, which do
+    not exist, are 0. Each input has its text (two texts on two lines), whether it is cut, its
+    tokens, layers and heads, and the maps "before" and "after", in the form of `packed`.
+
+    before, after: model folders of one tokenizer; where `after` has fewer layers, the lowest of
+        its parent `before` are taken
+    number: how many inputs are chosen
+    longest: tokens of an input
+
+    UserError where there are no rows.
     """
     tokenizer = load_tokenizer(after)
     model = load_encoder(after)

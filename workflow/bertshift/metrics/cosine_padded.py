@@ -31,11 +31,14 @@ def compare(
     pad_to: int = 200,
     batch_size: int = 8,
 ) -> pd.DataFrame:
-    """Compare two models that run side by side on `rows`, one row for each layer and head (0:
-    their mean).
+    """Compare two models that run side by side, one row for each layer and head (0: their mean).
+    Sums are in float64; nothing is stored.
 
-    Sums are in float64; nothing is stored. UserError where layers or heads differ, or pad_to is
-    beyond a model's positions.
+    rows: the inputs
+    keys: columns that all rows of the table share
+    pad_to: positions of a padded input
+
+    UserError where layers or heads differ, or pad_to is beyond a model's positions.
     """
     layers = model.config.num_hidden_layers
     heads = model.config.num_attention_heads

@@ -138,11 +138,17 @@ def unigram_losses(
     vocabulary: int,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Compute -ln p(w) [m] of a model that knows only the frequencies of words.
+    """Compute -ln p(w) [m] of a model that knows only the frequencies of words:
 
-    p(w) = (c(w) + T / V) / (N + T), where c counts N tokens of T kinds, in a vocabulary of V kinds
-    (Witten and Bell 1991). counts: c [V] of another corpus. Without it, c counts the content
-    tokens of all inputs except the one that the word is in.
+    p(w) = (c(w) + T / V) / (N + T)
+
+    where c counts N tokens of T kinds, in a vocabulary of V kinds (Witten and Bell 1991).
+
+    index: the result of `extract.encode`
+    positions: [m], of the words w
+    vocabulary: V
+    counts: c [V] of another corpus; without it, c counts the content tokens of all inputs except
+        the one that the word is in
     """
     words = index["token_ids"]
     content = ~index["special"]
@@ -212,15 +218,20 @@ def forgetting(
     stimuli: str,
     corpus: Path | None = None,
 ) -> pd.DataFrame:
-    """Tabulate `forgetting` and `weights_moved` for every run {folder, parent, init, seed,
-    ref_init, ref_seed}.
+    """Tabulate `forgetting` and `weights_moved` for every run.
 
     Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram`
     and `forgotten`, which is model minus parent, have one at the last layer of the model. sd is
     the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have
-    the value without each block of inputs. Metric weights_moved has the rows of `moved`. `parent`
-    is the folder of the run's checkpoint, `corpus` the checkpoint's training data, where it is at
-    hand. UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
+    the value without each block of inputs. Metric weights_moved has the rows of `moved`.
+
+    runs: {folder, parent, init, seed, ref_init, ref_seed}; `parent` is the folder of the
+        checkpoint
+    rows: the inputs, cut to `max_length` pieces
+    stimuli: their name, by which words are hidden
+    corpus: the checkpoint's training data, where it is at hand
+
+    UserError for a checkpoint without a head or, unless it is a decoder, without a mask.
     """
     tables = []
     folder, parent = None, None

@@ -237,11 +237,15 @@ class Representation:
 
 @dataclass(frozen=True)
 class Moments:
-    """The numbers that measures are functions of, for n tokens of two models.
+    """The numbers that measures are functions of, for n tokens of two models. Numbers that some
+    measures do not need are functions.
 
-    xx, xy, yy: X'X, X'Y, Y'Y of the centred states. The numbers that some measures do not need are
-    functions: squares(), squared lengths [n] of both sides' rows, and principal(), both sides'
-    principal directions.
+    tokens: n
+    xx: X'X of the centred states
+    xy: X'Y
+    yy: Y'Y
+    squares: -> squared lengths [n] of both sides' rows
+    principal: -> both sides' principal directions
     """
 
     tokens: int

@@ -182,9 +182,13 @@ def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
 
     Layers count from the embeddings (0) on; n counts tokens. The first layer of a row is the
     model's, except in `before`; the second is the reference's, except in `after`. Tokens are
-    content and cls, the first ones; at most `tokens` of each are drawn. A layer whose tokens do
-    not differ, as first tokens in the embeddings, has no rows. UserError where tokens of a pair
-    differ, or fewer than 4 are drawn.
+    content and cls, the first ones. A layer has no rows if its tokens do not differ, such as first
+    tokens in the embeddings.
+
+    pairs: models to compare
+    tokens: of each class, at most this number is drawn
+
+    UserError where tokens of a pair differ, or fewer than 4 are drawn.
     """
     return frame(_rows(pairs, tokens))
 

@@ -42,9 +42,12 @@ def compare(pairs: list[Pair], tokens: int | None = TOKENS) -> pd.DataFrame:
     """Tabulate 1 - CKA, one row for each pair, layer and variant ("cka_debiased", "cka_biased",
     nulls).
 
-    n counts tokens. tokens: how many are drawn, as in `similarity`, before special and first ones
-    are left out. A layer in which the tokens do not differ has no rows. UserError where tokens of
-    a pair differ.
+    n counts tokens. A layer in which the tokens do not differ has no rows.
+
+    pairs: models to compare
+    tokens: how many are drawn, as in `similarity`, before special and first ones are left out
+
+    UserError where tokens of a pair differ.
     """
     return frame(_rows(pairs, tokens))
 

@@ -37,6 +37,9 @@ def weights(side: Principal, coordinates: np.ndarray) -> np.ndarray:
 
 
 def distance(rho: np.ndarray, alpha: np.ndarray) -> float:
-    """Measure the PWCCA distance, from 0 to 1, given correlations rho [c] and weights alpha
-    [c]."""
+    """Measure the PWCCA distance, from 0 to 1.
+
+    rho: [c], correlations
+    alpha: [c], their weights
+    """
     return float(1 - rho @ alpha)

@@ -123,9 +123,12 @@ def own_sums(u: np.ndarray, blocks: Sequence[slice] = ()) -> OwnSums:
 def correlations(
     u: np.ndarray, v: np.ndarray, own_u: OwnSums, own_v: OwnSums, blocks: Sequence[slice] = ()
 ) -> np.ndarray:
-    """Compute RSA [1 + blocks] of `similarity_rows` u, v: of all tokens, then without each block.
+    """Compute RSA [1 + blocks]: of all tokens, then without each block. NaN where all pairs are
+    equally similar.
 
-    NaN where all pairs are equally similar.
+    u, v: `similarity_rows` of the two models
+    own_u, own_v: their `own_sums`
+    blocks: of these rows
     """
     tokens = _count_tokens(len(u), blocks)
     pairs = tokens * (tokens - 1) / 2

@@ -114,11 +114,15 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
     """Tabulate `distances`, one row for each pair, layer, class of tokens and variant, nulls
     included.
 
-    n counts tokens. tokens: how many are drawn, the same as SVCCA draws from the same stimuli;
-    classes are parts of the draw. A class has no rows in a layer where its tokens do not differ,
-    as first tokens in the embeddings or all after a training that collapsed, or where fewer than 4
-    are drawn. UserError where tokens of a pair differ, or all that are drawn are too few for
-    SVCCA.
+    n counts tokens. A class has no rows in a layer where fewer than 4 of its tokens are drawn, or
+    where they do not differ: first tokens in the embeddings, or all tokens if a training
+    collapsed.
+
+    pairs: models to compare
+    tokens: how many are drawn, the same as SVCCA draws from the same stimuli; classes are parts of
+        the draw
+
+    UserError where tokens of a pair differ, or all that are drawn are too few for SVCCA.
     """
     return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 

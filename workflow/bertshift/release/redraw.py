@@ -180,10 +180,15 @@ def redraw(
     without: Collection[str] = (),
 ) -> list[str]:
     """Draw the figures for which the tables below `folder` suffice, below
-    `folder`/results/figures, with scores, page and the claims of these `papers`. Files of figures
-    that match a pattern of `without`, such as `*.pdf`, are not kept. Returns the names of the
-    figures; calls `note` for each of them, and for each that is left out. UserError where there is
-    none."""
+    `folder`/results/figures, with scores, page and claims. Returns the names of the figures.
+
+    note: called for each figure, and for each that is left out
+    only: the figures to draw, each a paper or `<paper>/<item>`; all if empty
+    papers: whose claims are decided
+    without: patterns of files that are not kept, such as `*.pdf`
+
+    UserError where there is no figure.
+    """
     claims: dict[str, pd.DataFrame] = {}
     notes = set()
 

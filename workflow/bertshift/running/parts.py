@@ -35,8 +35,11 @@ class PartCache:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a job. make() -> a dict of tensors, numbers, text and lists; recipe: everything
-    that it depends on, as values of JSON."""
+    """A part of a job.
+
+    recipe: everything that it depends on, as values of JSON
+    make: -> a dict of tensors, numbers, text and lists
+    """
 
     name: str
     recipe: Mapping

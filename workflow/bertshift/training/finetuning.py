@@ -137,9 +137,10 @@ def finetune(
     """Fine-tune the encoder of `start_dir` on the training rows, score it on dev, and return the
     contents of scores.json.
 
-    `prepare` may change the encoder before training (re-initialise, freeze, truncate, add
-    adapters), and `finish` the model after it (merge adapters); the head is drawn from `seed`, or
-    taken from the fine-tuned model in `head_from`.
+    prepare: may change the encoder before training (re-initialise, freeze, truncate, add adapters)
+    finish: may change the model after training (merge adapters)
+    head_from: the folder of a fine-tuned model whose head is taken; without it the head is drawn
+        from `seed`
 
     Writes into `run_dir` the model folder, steps.tsv, layers.tsv, recipe.json (all that the run
     depends on), predictions.tsv (id, gold, prediction, ...) and, last, scores.json. A step that an

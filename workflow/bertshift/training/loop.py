@@ -51,15 +51,16 @@ def train(
     """Train `model` in place on the GPU if there is one; afterwards it is in evaluation mode on
     that device.
 
-    `collate` makes a batch (a dict of CPU tensors and other values) and `loss(model, batch)` its
-    scalar mean loss; `loss(model, part, batch)` is the contribution to that loss of a batch's
-    part, which `collate` made of some of its examples. Epoch 0 reads `examples`; epoch e > 0 reads
-    new_epoch(e) where that is given, else `examples` again. Batches depend on `seed` and the epoch
-    alone, dropout on `seed` and the step.
+    Batches depend on `seed` and the epoch alone, dropout on `seed` and the step.
 
-    Where `snapshots` are given, training ends with the last of these numbers of steps, by the
-    schedule of the full training. The weights after each number of steps are written to its file
-    (`checkpoint.weights` reads them).
+    examples: read in epoch 0, and in all others unless `new_epoch` is given
+    collate: makes a batch of examples, a dict of CPU tensors and other values
+    loss: loss(model, batch) is the batch's scalar mean loss; loss(model, part, batch) is the
+        contribution to it of a part of the batch, which `collate` made of some of its examples
+    new_epoch: e -> the examples of epoch e > 0
+    snapshots: files by numbers of steps; the weights after each number are written to its file
+        (`checkpoint.weights` reads them), and training ends with the last, by the schedule of the
+        full training
 
     Writes run_dir/steps.tsv (step from 1, loss, learning_rate) and run_dir/layers.tsv (step,
     layer, and the L2 norms gradient_norm before clipping, update_norm, distance_from_start). A run

@@ -82,13 +82,16 @@ def pretrain(
     family: str = "bert",
     masked: float = MASKED,
 ) -> dict:
-    """Train a model of `family` from scratch on `documents` and save it with its tokenizer as a
-    Hugging Face folder.
+    """Train a model from scratch on `documents` and save it with its tokenizer as a Hugging Face
+    folder.
 
-    `architecture` holds keys of BertConfig (hidden_size, num_hidden_layers, ...), which become the
-    family's own; the vocabulary's size and special ids come from the tokenizer. Sequences and
-    masks, of a share `masked` of the words, are drawn anew every epoch. Different seeds give
-    independent runs on the same held-out documents.
+    Sequences and masks are drawn anew every epoch. Different seeds give independent runs on the
+    same held-out documents.
+
+    architecture: keys of BertConfig (hidden_size, num_hidden_layers, ...), which become the
+        family's own; the vocabulary's size and special ids come from the tokenizer
+    family: the architecture, which decides what is learnt
+    masked: share of the words that are masked
 
     Writes run_dir/{config.json, model.safetensors, tokenizer files, steps.tsv, layers.tsv,
     pretraining.json} and returns what pretraining.json holds: `held_out` has the loss (nats) and
