@@ -237,8 +237,12 @@ def compare(
     """Tabulate what each layer makes and what arrives: one row for each pair, layer, variant
     (made, arrived) and `measure`, without intervals, which take longer than the models.
 
-    folders: the model folder behind each activation file. tokens: how many RSA and CKA draw, if
-    not their own numbers. Both models are in memory, with the states of one layer. Raises
+    Both models are in memory, with the states of one layer.
+
+    folders: the model folder behind each activation file
+    tokens: how many RSA and CKA draw, if not their own numbers
+    measures: those that are computed
+
     UserError where tokens, layers or widths of a pair differ, and as `Rerun`.
     """
     return frame(_rows(pairs, folders, tokens, measures), extra=("measure",))

@@ -40,11 +40,14 @@ def compare(pairs: list[Pair], folders: Mapping[Path, Path]) -> pd.DataFrame:
     """Tabulate changes of attention and of hidden states, one row for each pair, layer, head,
     variant and `measure`.
 
-    Of attention, variants are total, own and inherited; measures are cosine_distance, which is 1 -
-    cosine, and js in nats; head 0 is the mean over heads; sd and n are over examples. Of hidden
-    states, variants and measures are those of `made`; head is 0, and n counts tokens. folders: the
-    model folder behind each activation file. Raises UserError where tokens, layers, heads or
-    widths of a pair differ, and as `Rerun`.
+    Rows of attention have the variants total, own and inherited, and the measures cosine_distance,
+    which is 1 - cosine, and js in nats; head 0 is the mean over heads; sd and n are over examples.
+    Rows of hidden states have the variants and measures of `made`; head is 0, and n counts tokens.
+
+    pairs: models to compare
+    folders: the model folder behind each activation file
+
+    UserError where tokens, layers, heads or widths of a pair differ, and as `Rerun`.
     """
     return frame(_rows(pairs, folders), extra=("measure",))
 

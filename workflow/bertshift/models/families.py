@@ -16,21 +16,26 @@ class Family:
     """The paths of a family's modules: `query` to `out` inside a layer, the others inside the
     model.
 
-    `attention_block`: the parts of a layer that make what attention adds to its input, the norms
-    of this block among them; all other parts are its feed-forward block, which reads the sum. None
-    are named where these are not known, and where both blocks read the layer's input (GPT-NeoX).
-    `fused` is one projection for query, key and value; its rows are ordered by `order`.
-    `inputs_first`: weights are stored [in, out]. Every layer reads `shared`; `after` reads the
-    last layer; everything else outside the layers belongs to the embeddings. The maps pass through
-    the `dropout` of `attention` in a family that takes no attention function. `pooling` is applied
-    by the published classifier to the token that it reads: the model's pooler, or a dense layer
-    with an activation and perhaps a norm; decoders have none. `causal`: a token sees only itself
-    and the tokens before it. `tuples`: a layer returns a tuple, whose first item is its states.
-    `heads_apart`: no norm mixes the queries or keys of a layer's heads. `segments`: the model
-    reads the segments of tokens, if it has more than one type of tokens; None if that is unknown.
-    `positions_from_padding`: positions begin after the number of the padding token; `positions`
-    were counted in a model without a row. `without_layers`: a model without layers can run, and be
-    saved and loaded.
+    fused: one projection for query, key and value
+    order: of the rows of `fused`
+    inputs_first: weights are stored [in, out]
+    shared: every layer reads it
+    after: reads the last layer; everything else outside the layers belongs to the embeddings
+    attention: the maps pass through its `dropout` in a family that takes no attention function
+    attention_block: the parts of a layer that make what attention adds to its input, the norms of
+        this block among them; all other parts are its feed-forward block, which reads the sum.
+        None are named where these are not known, and where both blocks read the layer's input
+        (GPT-NeoX)
+    pooling: applied by the published classifier to the token that it reads: the model's pooler, or
+        a dense layer with an activation and perhaps a norm; decoders have none
+    causal: a token sees only itself and the tokens before it
+    tuples: a layer returns a tuple, whose first item is its states
+    heads_apart: no norm mixes the queries or keys of a layer's heads
+    segments: the model reads the segments of tokens, if it has more than one type of tokens; None
+        if that is unknown
+    positions_from_padding: positions begin after the number of the padding token
+    positions: counted in a model without a row
+    without_layers: a model without layers can run, and be saved and loaded
     """
 
     layers: str
