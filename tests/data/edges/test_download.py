@@ -110,9 +110,9 @@ def test_faults_are_named_and_leave_nothing(server, tmp_path, capsys, name, requ
     ("url", "message"),
     [
         ("http://127.0.0.1:1/x", "in 4 attempts .*refused"),
-        ("file:///etc/hostname", "no plain web address"),
-        ("http://me:secret@127.0.0.1:1/x", "no plain web address"),
-        ("http://a.example/x", "no plain web address"),
+        ("file:///etc/hostname", "not a plain web address"),
+        ("http://me:secret@127.0.0.1:1/x", "not a plain web address"),
+        ("http://a.example/x", "not a plain web address"),
     ],
 )
 def test_an_earlier_file_stays_where_nothing_comes(monkeypatch, tmp_path, url, message):
