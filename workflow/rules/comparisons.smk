@@ -167,6 +167,9 @@ rule cosine_padded:
         "../scripts/cosine_padded.py"
 
 
+TASK_OF_GROUP = of_job(task_of)
+
+
 # Compare every two runs of a task, in distance and in behaviour. The job extracts activations itself and deletes them:
 # those of all models of a task would fill a disk.
 rule grounding:
@@ -174,8 +177,8 @@ rule grounding:
         models=collect("{run.folder}/{file}", run=of_job(grounding.runs_of_group), file=MODEL_FILES),
         examples=path("results/data/{dataset}/examples.jsonl", dataset=of_job(data.of_task)),
         sidecar=path("results/data/{dataset}/dataset.json", dataset=of_job(data.of_task)),
-        inputs=path("results/stimuli/{task}.jsonl", task=of_job(task_of)),
-        descriptions=collect("results/stimuli/{task}.json", task=of_job(task_of)),
+        inputs=path("results/stimuli/{task}.jsonl", task=TASK_OF_GROUP),
+        descriptions=collect("results/stimuli/{task}.json", task=TASK_OF_GROUP),
         scores=collect(
             "results/models/{run.model}/{run.name}/scores.json",
             run=of_job(trainings, grounding.runs_of_group),
@@ -201,7 +204,7 @@ rule grounding:
             runs=of_job(grounding.described_runs),
             trained=of_job(trained, grounding.runs_of_group),
             task=of_job(finetuning.settings_of_task),
-            stimuli=lambda wildcards: [of_job(task_of)(wildcards)],
+            stimuli=lambda wildcards: [TASK_OF_GROUP(wildcards)],
             tokens={metric: config["samples"][METRICS[metric].tokens] for metric in ("rsa", "svcca")},
             max_length=config["samples"]["max_length"],
             scale=config["scale"],
@@ -260,12 +263,15 @@ rule forgetting:
         "../scripts/forgetting.py"
 
 
+ANNOTATORS = of_job(comparing.annotators)
+
+
 # Annotate the words of a stimulus with POS tags and parses, by the annotators' first replicates.
 rule annotations:
     input:
         rows="results/stimuli/{stimulus}.jsonl",
-        models=collect("{run.folder}/{file}", run=of_job(comparing.annotators), file=MODEL_FILES),
-        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(comparing.annotators)),
+        models=collect("{run.folder}/{file}", run=ANNOTATORS, file=MODEL_FILES),
+        scores=collect("results/models/{run.model}/{run.name}/scores.json", run=ANNOTATORS),
     output:
         rows="results/annotations/{stimulus}.jsonl",
         record="results/annotations/{stimulus}.json",
@@ -281,7 +287,7 @@ rule annotations:
         runtime=minutes("analyse"),
     params:
         **settings_of(
-            folders=lambda wildcards: [run.folder for run in of_job(comparing.annotators)(wildcards)],
+            folders=lambda wildcards: [run.folder for run in ANNOTATORS(wildcards)],
         ),
         code=code("annotations"),
     script:

@@ -66,9 +66,12 @@ rule claims:
         "../scripts/claims.py"
 
 
+DRAWN_PAPERS = [paper for paper in PAPERS if figures.figures_of([paper], config)]
+
+
 rule all_claims:
     input:
-        tables=[f"results/claims/{paper}.tsv" for paper in PAPERS if figures.figures_of([paper], config)],
+        tables=collect("results/claims/{paper}.tsv", paper=DRAWN_PAPERS),
     output:
         "results/claims.tsv",
     log:
@@ -86,18 +89,24 @@ rule all_claims:
 METRICS_SHOWN = refusing(figures.metrics_of)(figures.figures_of(PAPERS, config), config)
 
 
+# What a page reads besides claims: that of all papers, or of one.
+PAGE = dict(
+    tables=of_job(figures.tables_of_page),
+    blocks=of_job(figures.blocks, figures.tables_of_page),
+    figures=collect("results/figures/{figure}.tsv", figure=of_job(figures.figures_of_page)),
+    images=collect("results/figures/{figure}.png", figure=of_job(figures.figures_of_page)),
+    captions=collect("results/figures/{figure}.txt", figure=of_job(figures.figures_of_page)),
+    published=collect(figures.PUBLISHED, paper=of_job(figures.papers_of_page)),
+    assets=figures.ASSETS,
+    examples=collect("results/examples/{model}.json", model=of_job(figures.models_with_examples)),
+)
+
+
 # Write the page of all papers, and the page of each. The page of one paper needs that paper's runs alone.
 rule gallery:
     input:
-        tables=of_job(figures.tables_of_page),
-        blocks=of_job(figures.blocks, figures.tables_of_page),
-        figures=collect("results/figures/{figure}.tsv", figure=of_job(figures.figures_of_page)),
-        images=collect("results/figures/{figure}.png", figure=of_job(figures.figures_of_page)),
-        captions=collect("results/figures/{figure}.txt", figure=of_job(figures.figures_of_page)),
+        **PAGE,
         claims="results/claims.tsv",
-        published=collect(figures.PUBLISHED, paper=of_job(figures.papers_of_page)),
-        assets=figures.ASSETS,
-        examples=collect("results/examples/{model}.json", model=of_job(figures.models_with_examples)),
     output:
         report(
             "results/figures/index.html",
@@ -121,15 +130,8 @@ rule gallery:
 
 rule paper_gallery:
     input:
-        tables=of_job(figures.tables_of_page),
-        blocks=of_job(figures.blocks, figures.tables_of_page),
-        figures=collect("results/figures/{figure}.tsv", figure=of_job(figures.figures_of_page)),
-        images=collect("results/figures/{figure}.png", figure=of_job(figures.figures_of_page)),
-        captions=collect("results/figures/{figure}.txt", figure=of_job(figures.figures_of_page)),
+        **PAGE,
         claims="results/claims/{paper}.tsv",
-        published=collect(figures.PUBLISHED, paper=of_job(figures.papers_of_page)),
-        assets=figures.ASSETS,
-        examples=collect("results/examples/{model}.json", model=of_job(figures.models_with_examples)),
     output:
         "results/figures/{paper}.html",
     log:

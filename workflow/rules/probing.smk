@@ -3,6 +3,7 @@ from functools import partial
 from bertshift.requests import probing
 
 DOWNLOADS = probing.downloads(config)
+EDGE_FILES = ["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"]
 
 
 # Download a publisher's file. There is no digest of code, as the file at an address with a commit cannot change.
@@ -87,7 +88,7 @@ rule edge_sentences:
         edges=collect(
             "results/edges/{task}/{file}",
             task=config["edge_tasks"],
-            file=["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"],
+            file=EDGE_FILES,
         ),
     output:
         rows="results/stimuli/edges.jsonl",
@@ -122,7 +123,7 @@ rule edge_probes:
         edges=collect(
             "results/edges/{task}/{file}",
             task=config["edge_tasks"],
-            file=["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"],
+            file=EDGE_FILES,
         ),
         models=collect("{run.folder}/{file}", run=of_job(replicates), file=MODEL_FILES),
         scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, replicates)),
@@ -169,7 +170,7 @@ rule mdl:
         edges=collect(
             "results/edges/{task}/{file}",
             task=config["edge_tasks"],
-            file=["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"],
+            file=EDGE_FILES,
         ),
         models=collect("{run.folder}/{file}", run=of_job(replicates), file=MODEL_FILES),
         scores=collect("results/models/{run.model}/{run.name}/scores.json", run=of_job(trainings, replicates)),

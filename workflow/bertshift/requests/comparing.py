@@ -29,8 +29,11 @@ def joined_stimuli(config: Mapping, model: str, reference: str, metric: str) -> 
 
 
 def runs_of_reference(config: Mapping, model: str, reference: str) -> list[Run]:
-    runs = both_sides(config, compared(config, model, reference))
-    return [run for run in runs if str(run.model) == reference]
+    return _runs_of_side(config, reference, compared(config, model, reference))
+
+
+def _runs_of_side(config: Mapping, name: str, pairs: Iterable[Pair]) -> list[Run]:
+    return [run for run in both_sides(config, pairs) if str(run.model) == name]
 
 
 def names_and_numbers(config: Mapping, pairs: Iterable[Pair]) -> list[list[list]]:
@@ -39,11 +42,10 @@ def names_and_numbers(config: Mapping, pairs: Iterable[Pair]) -> list[list[list]
 
 def folders_by_side(config: Mapping, model: str, reference: str) -> dict[str, dict[str, str]]:
     """Return the folders of the runs' weights, by side and run."""
-    runs = both_sides(config, compared(config, model, reference))
+    pairs = compared(config, model, reference)
     sides = {"model": model, "reference": reference}
     return {
-        side: folders(config, [run for run in runs if str(run.model) == name])
-        for side, name in sides.items()
+        side: folders(config, _runs_of_side(config, name, pairs)) for side, name in sides.items()
     }
 
 

@@ -21,11 +21,11 @@ def trained_run(config: Mapping, model: str, init: str, seed: str) -> Run:
 
 
 def task(config: Mapping, run: Run) -> dict:
-    return settings_of_run(run, config)["task"]
+    return task_settings(run.model, config)["task"]
 
 
 def training(config: Mapping, run: Run) -> dict:
-    return settings_of_run(run, config)["training"]
+    return task_settings(run.model, config)["training"]
 
 
 def variants(config: Mapping, run: Run) -> list[str]:
@@ -33,16 +33,16 @@ def variants(config: Mapping, run: Run) -> list[str]:
 
 
 def random_seed(config: Mapping, run: Run) -> int:
-    return settings_of_run(run, config)["seed"]
+    # Without the variants and earlier tasks: runs that are compared see the same batches and
+    # draw the same head.
+    return finetune_seed(run.model, run.init, run.seed)
 
 
 def settings_of_run(run: Run, config: Mapping) -> dict:
     return {
         **task_settings(run.model, config),
         "variants": variants(config, run),
-        # Without the variants and earlier tasks: runs that are compared see the same batches and
-        # draw the same head.
-        "seed": finetune_seed(run.model, run.init, run.seed),
+        "seed": random_seed(config, run),
     }
 
 
