@@ -33,6 +33,7 @@ from bertshift.files import BLOCKS
 from bertshift.rows.blocks import outside
 from bertshift.rows.estimates import estimate
 from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, RANGES, SHARE
+from bertshift.rows.replicate import Replicate
 from bertshift.rows.statistics import is_far_off
 from bertshift.verdicts.deciding import ALL, SOME, Claim, measure_sample
 from bertshift.verdicts.multiplicity import p_over
@@ -321,9 +322,9 @@ def number_claim(**criterion):
 
 
 def make_sample(values, left_out=None):
-    names = [f"seed{run}" for run in range(1, len(values) + 1)]
+    seeds = [Replicate(None, run) for run in range(1, len(values) + 1)]
     labels = tuple(range(values.shape[1])) if values.ndim > 1 else ()
-    return Replicates(names, values, left_out, None, labels)
+    return Replicates(seeds, values, left_out, None, labels)
 
 
 def over_cases(rng, cases):
@@ -381,10 +382,11 @@ def along_layers(rng, layers):
     profiles = rng.normal(size=(2, 1, layers)) + 0.1 * rng.normal(size=(2, RUNS, layers))
     first, second = stats.rankdata(profiles, axis=2)
     correlations = [np.corrcoef(*pair)[0, 1] for pair in zip(first, second, strict=True)]
+    seeds = [Replicate(None, run) for run in range(1, RUNS + 1)]
     mean = estimate(correlations, bounds=CORRELATION)
     chance = p_of_permutations(*profiles.mean(axis=1))
     if not has_width(mean):
-        by_seeds = p_of_signs([value > 0 for value in correlations], ["1", "2", "3"])
+        by_seeds = p_of_signs([value > 0 for value in correlations], seeds)
     else:
         by_seeds = p_of_interval(mean, 0.0, np.inf)
     pairs = zip(by_seeds, chance, strict=True)

@@ -12,6 +12,7 @@ from bertshift.rows.estimates import (
     estimate,
     estimate_of_all,
 )
+from bertshift.rows.replicate import Replicate
 
 
 def test_replicates_alone_have_students_interval():
@@ -63,8 +64,9 @@ def test_an_interval_covers_the_truth_where_all_seeds_share_their_baselines():
 
 
 def test_a_pair_of_runs_alone_is_sure_of_nothing():
-    assert np.isnan(estimate([1.0], ["init1-2"]).high)
-    sharing = estimate([1.0, 2.0], ["seed1-2", "seed1-3"])  # without seed 1 there is nothing
+    assert np.isnan(estimate([1.0], [Replicate.parse("init1-2")]).high)
+    pairs = [Replicate.parse("seed1-2"), Replicate.parse("seed1-3")]
+    sharing = estimate([1.0, 2.0], pairs)  # without seed 1 there is nothing
     assert np.isnan(sharing.high) and sharing.mean == 1.5
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bertshift.rows.estimates import estimate
+from bertshift.rows.replicate import Replicate
 from bertshift.verdicts.testing import (
     ERROR,
     count_independent,
@@ -31,17 +32,17 @@ def test_an_interval_has_one_p_for_each_side_of_its_range():
     [(5, 5, 1 / 32, 1), (6, 6, 1 / 64, 1), (0, 6, 1, 1 / 64), (11, 12, 13 / 4096, 1 - 1 / 4096)],
 )
 def test_the_sign_test_is_the_tail_of_a_binomial(held, runs, holds, fails):
-    names = [f"seed{run}" for run in range(1, runs + 1)]
+    seeds = [Replicate(None, run) for run in range(1, runs + 1)]
     signs = [True] * held + [False] * (runs - held)
-    assert p_of_signs(signs, names) == pytest.approx((holds, fails))
+    assert p_of_signs(signs, seeds) == pytest.approx((holds, fails))
 
 
 def test_pairs_count_as_often_as_they_share_no_run():
     def pairs(runs):
-        return [f"seed{a}-{b}" for a, b in combinations(range(1, runs + 1), 2)]
+        return [Replicate(None, a, 0, b) for a, b in combinations(range(1, runs + 1), 2)]
 
     assert [count_independent(pairs(runs)) for runs in (2, 3, 4, 12)] == [1, 1, 2, 6]
-    assert count_independent(["init1-2", "init1-3"]) == 1
+    assert count_independent([Replicate(1, None, 2), Replicate(1, None, 3)]) == 1
     assert p_of_signs([True] * 6, pairs(4)).holds == 1 / 4
     # Every pair that does not hold may be one of the six.
     assert p_of_signs([True] * 65 + [False], pairs(12)).holds == pytest.approx(7 / 64)
@@ -51,11 +52,11 @@ def test_pairs_of_runs_that_are_alike_by_chance_decide_seldom():
     """A pair holds where the sum of its runs is above 0: with 12 runs, a half of all pairs."""
     rng = np.random.default_rng(0)
     pairs = [*combinations(range(12), 2)]
-    names = [f"seed{a + 1}-{b + 1}" for a, b in pairs]
+    units = [Replicate(None, a + 1, 0, b + 1) for a, b in pairs]
     decided = 0
     for runs in rng.normal(size=(1000, 12)):
         signs = [runs[a] + runs[b] > 0 for a, b in pairs]
-        decided += p_of_signs(signs, names).holds < ERROR
+        decided += p_of_signs(signs, units).holds < ERROR
     assert decided / 1000 < ERROR + SLACK
 
 
@@ -63,8 +64,8 @@ def test_pairs_of_runs_that_are_alike_by_chance_decide_seldom():
 def test_grid_numbers_at_the_bound_are_wrong_in_one_of_forty_on_a_side(runs):
     """Layers of peaks: 10 or 11 with equal probability, where 11 holds."""
     rng = np.random.default_rng(runs)
-    names = [f"seed{run}" for run in range(1, runs + 1)]
-    p = [p_of_signs(list(signs), names) for signs in rng.uniform(size=(1000, runs)) < 0.5]
+    seeds = [Replicate(None, run) for run in range(1, runs + 1)]
+    p = [p_of_signs(list(signs), seeds) for signs in rng.uniform(size=(1000, runs)) < 0.5]
     wrong = np.mean(np.array(p) < ERROR, axis=0)
     assert wrong.max() < ERROR + SLACK
     assert (wrong.min() > 0) == (runs >= 6)

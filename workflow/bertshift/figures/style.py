@@ -21,7 +21,8 @@ from bertshift.naming import Name, named_in, null_of
 from bertshift.rows import labelling
 from bertshift.rows.nulls import SHUFFLED
 from bertshift.rows.provenance import MARGIN, SHUFFLED_MARGIN
-from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, PAIRED, UNITS, each_of, is_far_off
+from bertshift.rows.replicate import PAIRED, UNITS
+from bertshift.rows.statistics import BANDED, COMPARABLE, FAR, each_of, is_far_off
 from bertshift.version import stamped, version
 
 Drawn = tuple[Figure, pd.DataFrame, str]  # a figure, the table of every number in it, its caption

@@ -26,7 +26,6 @@ y_rb: B theta_r - (B - 1) theta_r(-b) of the delete-a-block jackknife. Replicate
 runs share these, so that they have pseudo-values of the runs: R theta - (R - 1) theta(-r).
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -38,6 +37,7 @@ from scipy.optimize import brentq
 from bertshift.errors import UserError
 from bertshift.rows import ranges
 from bertshift.rows.blocks import LEVEL
+from bertshift.rows.replicate import Replicate
 
 EQUAL, TINY = 1e-9, 1e-300  # probabilities
 # Kinds of intervals.
@@ -109,7 +109,7 @@ class Shared(NamedTuple):
 
 def estimate(
     values,
-    names: Sequence[str] | None = None,
+    replicates: Sequence[Replicate] | None = None,
     left_out=None,
     bounds=ranges.ANY,
     examples=np.nan,
@@ -118,11 +118,10 @@ def estimate(
     """Estimate the mean of `values` [R, ...] over replicates, in a range with these `bounds`. The
     other axes may be, say, the steps of a curve.
 
-    `names` of replicates are `statistics.with_replicates`'s: "init1-2" is a pair of two runs; none
-    given, they are independent. `left_out` [R, B, ...] are the values without each block of
-    inputs, if known. `examples` are how many the values are shares of, if they are
-    (`ranges.least_error`), `shared` what all values have in common. UserError for no value at all
-    or for a value that is not finite.
+    `replicates` [R] are units, of which pairs may share runs; none given, they are independent.
+    `left_out` [R, B, ...] are the values without each block of inputs, if known. `examples` are
+    how many the values are shares of, if they are (`ranges.least_error`), `shared` what all values
+    have in common. UserError for no value at all or for a value that is not finite.
     """
     values = np.asarray(values, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all():
@@ -131,7 +130,7 @@ def estimate(
             " TSV."
         )
     mean = values.mean(0)
-    runs = _pseudo_values_of_runs(values, names)
+    runs = _pseudo_values_of_runs(values, replicates)
     if left_out is None:
         return _combine(mean, len(values), runs, None, bounds=bounds, shared=shared)
     blocks = pseudo_values(values, np.asarray(left_out, np.float64))
@@ -211,11 +210,13 @@ def _pseudo_values_of_number(value: float, left_out: Sequence[float] | None) -> 
     return pseudo_values(np.array([value]), np.asarray([left_out], np.float64))[0]
 
 
-def _pseudo_values_of_runs(values: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
+def _pseudo_values_of_runs(
+    values: np.ndarray, replicates: Sequence[Replicate] | None
+) -> np.ndarray:
     """Calculate one value for each run: the values where each replicate is a run of its own, else
     pseudo-values of the delete-a-run jackknife, [runs, ...]. A single pair, or pairs that all
     share a run, give their mean alone."""
-    runs_of_replicates = [re.findall(r"\d+", name) for name in names or ()]
+    runs_of_replicates = [replicate.runs for replicate in replicates or ()]
     if all(len(pair) == 1 for pair in runs_of_replicates):
         return values
     runs = sorted({run for pair in runs_of_replicates for run in pair})

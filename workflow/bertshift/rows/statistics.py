@@ -1,7 +1,8 @@
 """Replicates of a table, and means over them, in float64."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 import pandas as pd
@@ -11,15 +12,13 @@ from bertshift.errors import UserError
 from bertshift.rows import blocks, ranges
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import Shared, estimate
+from bertshift.rows.replicate import UNITS, Replicate
 
 POINTS = 100  # a score of 1 in points, in which papers print accuracy, F1, attachment scores
-# The beginning of a replicate's name, and its unit.
-UNITS = {"init": "pretraining run", "seed": "seed"}
 # The replicate of a model, and of what it is compared with.
 RUN = ["init", "seed", "ref_init", "ref_seed"]
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
 PROBED = ["model", "task", "init"]  # what the probes of several seeds are trained on
-PAIRED = " pair"  # a unit that is two of UNITS
 EQUAL = 1e-9  # tables carry ten digits
 COMPARABLE = 5  # from this many replicates on, a test can find that one lies far from the others
 FAR = 0.01  # how often it finds so by chance, for normal replicates
@@ -78,40 +77,35 @@ def best_of_two(values) -> float:
 
 def with_replicates(table: pd.DataFrame, group_by: Sequence[str] = ()) -> pd.DataFrame:
     """Add a column `replicate` to metric rows: the independent unit that a row belongs to, among
-    those of the same `group_by`.
+    those of the same `group_by`, as `Replicate` spells it.
 
     Several pretraining runs, or no fine-tuning at all: the run, since seeds on one checkpoint are
     not independent of each other, or the pair of runs where two are compared ("init1-2"). One
     pretraining run: the fine-tuning seed, or the pair of seeds ("seed1-2").
     """
-    inits, seeds = _name_replicates(table, "init"), _name_replicates(table, "seed")
     group = [table[key] for key in group_by] or np.zeros(len(table))
     one_run = table["init"].groupby(group).transform("nunique") == 1
     fine_tuned = (table["seed"] != 0).groupby(group).transform("any")
-    names = [
-        f"seed{seed}" if is_of_seeds and "-" not in init else f"init{init}"
-        for init, seed, is_of_seeds in zip(inits, seeds, one_run & fine_tuned)
+    units = [
+        replicate.of_seed if is_of_seeds and not replicate.ref_init else replicate.of_init
+        for replicate, is_of_seeds in zip(_replicates(table), one_run & fine_tuned)
     ]
-    return table.assign(replicate=pd.Series(names, table.index, str))
+    spelled = {unit: str(unit) for unit in set(units)}  # they are few, and rows are many
+    return table.assign(replicate=pd.Series(map(spelled.get, units), table.index, str))
 
 
-def _name_replicates(table: pd.DataFrame, key: str) -> list[str]:
-    """Name each row's `key`, joined with the reference's where that differs."""
-    own = table[key].tolist()
-    if f"ref_{key}" not in table:
-        return list(map(str, own))
-    references = table[f"ref_{key}"].fillna(0).astype(int).tolist()  # metrics of one model: none
-    return [
-        str(run) if reference in (0, run) else f"{run}-{reference}"
-        for run, reference in zip(own, references)
-    ]
+def _replicates(table: pd.DataFrame) -> Iterator[Replicate]:
+    """Read the replicate of each row."""
+    own = [table[key].tolist() for key in ("init", "seed")]
+    references = [_references(table, key) for key in ("init", "seed")]
+    return map(Replicate, *own, *references)
 
 
-def unit_of(replicate: str) -> str:
-    """Name the unit of a replicate from its name in `with_replicates`: one of UNITS, or a pair of
-    them."""
-    unit = UNITS[replicate[:4]]
-    return unit + PAIRED if "-" in replicate else unit
+def _references(table: pd.DataFrame, key: str) -> list[int]:
+    """Read the reference's `key` in each row; 0 where it is the model's, or there is none."""
+    references = table.get(f"ref_{key}", pd.Series(0, table.index))
+    references = references.fillna(0).astype(int)  # metrics of one model: none
+    return references.where(references != table[key], 0).tolist()
 
 
 def by_seed(units: pd.Series) -> pd.Series:
@@ -159,7 +153,7 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     if not is_finite.all():
         estimate(means.loc[~is_finite, "value"])  # raises UserError
     summary = rows.drop_duplicates("cell").set_index("cell")
-    summary["unit"] = summary["replicate"].map(unit_of)
+    summary["unit"] = summary["replicate"].map(lambda name: Replicate.parse(name).unit)
     widest = dict(zip(ranges.ENDS, ranges.ANY, strict=True))
     bounds = summary.reindex(columns=ranges.ENDS).fillna(widest).to_numpy()
     examples = summary.get(ranges.SHARE_OF, pd.Series(np.nan, summary.index)).to_numpy()
@@ -168,8 +162,8 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
     shared = shared.fillna(0.0).to_numpy()
     # In one array, as frames take many times as long: [cells, value and blocks, replicates].
     wide = means.unstack()
-    names = wide["value"].columns.to_numpy()
-    numbers = wide.to_numpy().reshape(len(wide), 1 + len(jackknife), len(names))
+    replicates = list(map(Replicate.parse, wide["value"].columns))
+    numbers = wide.to_numpy().reshape(len(wide), 1 + len(jackknife), len(replicates))
     found = {name: np.empty(len(wide)) for name in ("value", "low", "high")}
     found |= {name: np.empty(len(wide), object) for name in ("each", "interval")}
     found["replicates"] = np.empty(len(wide), int)
@@ -178,7 +172,7 @@ def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) 
         values, left_out, is_present = _without_missing(numbers[cells])
         group = estimate(
             values,
-            names=list(names[is_present]),
+            replicates=list(compress(replicates, is_present)),
             left_out=left_out,
             bounds=bounds[cells].T,
             examples=examples[cells],

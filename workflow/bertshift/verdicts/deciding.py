@@ -33,6 +33,7 @@ from bertshift.models.source import BERT, NAMES
 from bertshift.rows import nulls, ranges, statistics
 from bertshift.rows.estimates import INPUTS, Estimate
 from bertshift.rows.provenance import distinct
+from bertshift.rows.replicate import Replicate
 from bertshift.verdicts.evidence import Evidence, NotTestableError, Profiles, Results, labelled
 from bertshift.verdicts.samples import Baselines, Pick, Replicates, Whole
 from bertshift.verdicts.testing import (
@@ -362,7 +363,7 @@ def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
             " no others: there are fewer than three."
         )
     # Pairs of runs are more than their runs.
-    is_pair = not claim.across and count_independent(measured.sample.names) < len(values)
+    is_pair = not claim.across and count_independent(measured.sample.units) < len(values)
     if not is_pair and statistics.is_far_off(values):
         sentences.append("One replicate lies far from the others.")
     if np.isnan(p).any():
@@ -564,7 +565,7 @@ def _test_signs(claim: Claim, sample: Replicates | Whole) -> PValues:
     """Test by how many replicates the claim holds of; one number over all of them is none."""
     if isinstance(sample, Whole):
         return UNKNOWN
-    return p_of_signs([claim.holds(value) for value in sample.values], sample.names)
+    return p_of_signs([claim.holds(value) for value in sample.values], sample.units)
 
 
 def _describe_signs(claim: Claim, sample: Replicates | Whole, mean: Estimate | None) -> list[str]:
@@ -574,9 +575,9 @@ def _describe_signs(claim: Claim, sample: Replicates | Whole, mean: Estimate | N
     is_certain = mean is not None and not np.isnan(mean.error)
     if not claim.grid and mean is not None and (not is_certain or has_width(mean)):
         return []
-    independent = count_independent(sample.names)
+    independent = count_independent(sample.units)
     pairs = ""
-    if independent < len(sample.names):
+    if independent < len(sample.units):
         pairs = f", here {independent} pairs of runs" if independent > 1 else ", here one pair"
     return [f"The sign test decides, with six or more that are independent{pairs}."]
 
@@ -620,7 +621,7 @@ def _sample(claim: Claim, results: Results) -> tuple[Replicates, list[Number]]:
     if len(labels) > 1:
         raise NotTestableError("replicates do not have the same heads or layers")
     left_out = [
-        _values_without_blocks(claim, parts[name], number) for name, number in numbers.items()
+        _values_without_blocks(claim, parts[unit], number) for unit, number in numbers.items()
     ]
     blocks = min(map(len, left_out))
     values, without = np.array(values), None
@@ -628,29 +629,28 @@ def _sample(claim: Claim, results: Results) -> tuple[Replicates, list[Number]]:
         without = np.array([values_of_run[:blocks] for values_of_run in left_out])
         if (without == values[:, None]).all():  # rows without blocks beside others that have them
             without = None
-    names = list(map(str, numbers))
     baselines = _baselines(claim, results, numbers)
-    sample = Replicates(names, values, without, baselines, *labels)
+    sample = Replicates([*numbers], values, without, baselines, *labels)
     return sample, list(numbers.values())
 
 
 def _baselines(
-    claim: Claim, results: Results, numbers: Mapping[int | str, Number]
+    claim: Claim, results: Results, numbers: Mapping[Replicate, Number]
 ) -> Baselines | None:
     """Compute how far the number changes where the baselines that seeds share are lower.
     Pretraining runs have baselines of their own, and their spread shows it."""
     lower = results.with_lower_baselines
-    if lower is None or not all(str(name).startswith("seed") for name in numbers):
+    if lower is None or not all(unit.kind == "seed" for unit in numbers):
         return None
     _, shifted = _numbers_by_replicate(claim, lower)
-    changes = [shifted[name].value - number.value for name, number in numbers.items()]
+    changes = [shifted[unit].value - number.value for unit, number in numbers.items()]
     freedom = results.table["baseline_n"].min() - 1
     return Baselines(np.array(changes), max(1, int(freedom)))
 
 
 def _numbers_by_replicate(
     claim: Claim, results: Results
-) -> tuple[Mapping[int | str, Results], dict[int | str, Number]]:
+) -> tuple[Mapping[Replicate, Results], dict[Replicate, Number]]:
     """Compute the claim's number by replicate; return the results of each replicate with it.
 
     Replicates are pretraining runs. If only one has what the claim needs, they are the fine-tuning
@@ -660,9 +660,9 @@ def _numbers_by_replicate(
     parts = results.pretraining_runs
     numbers = _compute_by_part(claim, parts)
     if len(numbers) == 1:
-        [(init, number)] = numbers.items()
-        seeds = parts[init].seeds
-        seeds = {name: part for name, part in seeds.items() if part.has_seed_of(number.models)}
+        [(run, number)] = numbers.items()
+        seeds = parts[run].seeds
+        seeds = {unit: part for unit, part in seeds.items() if part.has_seed_of(number.models)}
         if len(seeds) > 1:
             return seeds, _compute_by_part(claim, seeds)
     return parts, numbers
@@ -705,7 +705,7 @@ def _rows_read(claim: Claim, results: Results, models: set[str]) -> pd.DataFrame
     rows = rows[rows["name"].isin(models)]
     with suppress(NotTestableError):  # it is about how pretraining runs differ
         numbers = _compute_by_part(claim, results.pretraining_runs)
-        rows = rows[rows["init"].isin([*numbers])]
+        rows = rows[rows["init"].isin([run.init for run in numbers])]
     return rows
 
 
@@ -771,13 +771,13 @@ def _single(claim: Claim, value: float | Mapping) -> float:
     return float(np.array(numbers) @ claim.pick(pd.Series(numbers, labels)))
 
 
-def _compute_by_part(claim: Claim, parts: Mapping[int | str, Results]) -> dict[int | str, Number]:
+def _compute_by_part(claim: Claim, parts: Mapping[Replicate, Results]) -> dict[Replicate, Number]:
     """Compute the claim's number on every part of the results that has one. Raise NotTestableError
     if none has."""
     numbers, errors = {}, []
-    for name, results in parts.items():
+    for unit, results in parts.items():
         try:
-            numbers[name] = _compute(claim, results)
+            numbers[unit] = _compute(claim, results)
         except NotTestableError as error:
             errors.append(error)
     if not numbers:

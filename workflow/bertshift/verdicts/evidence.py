@@ -13,6 +13,7 @@ from bertshift.errors import UserError
 from bertshift.naming import Name
 from bertshift.rows import labelling, statistics
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.replicate import Replicate
 
 
 class NotTestableError(Exception):
@@ -254,11 +255,12 @@ class Results(_Lookup):
         return self.table[~self._failed[self.table.index]]
 
     @cached_property
-    def pretraining_runs(self) -> dict[int, "Results"]:
-        return {init: self.part(rows) for init, rows in self.table.groupby("init", sort=False)}
+    def pretraining_runs(self) -> dict[Replicate, "Results"]:
+        by_init = self.table.groupby("init", sort=False)
+        return {Replicate(init, None): self.part(rows) for init, rows in by_init}
 
     @cached_property
-    def seeds(self) -> dict[str, "Results"]:
+    def seeds(self) -> dict[Replicate, "Results"]:
         """Split one pretraining run's results into those of each fine-tuning seed, or pair of
         seeds. Rows of a pretrained model belong to every one, but its probes are divided among
         them (`statistics.is_own_probe`)."""
@@ -270,7 +272,7 @@ class Results(_Lookup):
         for name, rows in table[~is_pretrained].groupby("replicate", sort=False):
             parents = statistics.of_own_probes(pretrained, rows["seed"].iloc[0], seeds)
             is_of_replicate = self.table.index.isin(parents.index.union(rows.index))
-            parts[name] = self.part(self.table[is_of_replicate])
+            parts[Replicate.parse(name)] = self.part(self.table[is_of_replicate])
         return parts
 
     @cached_property

@@ -22,6 +22,7 @@ import pandas as pd
 
 from bertshift.rows import ranges
 from bertshift.rows.estimates import Estimate, Shared, estimate, estimate_of_all, pseudo_values
+from bertshift.rows.replicate import Replicate
 from bertshift.verdicts.evidence import NotTestableError
 from bertshift.verdicts.testing import count_independent
 
@@ -40,11 +41,11 @@ class Baselines(NamedTuple):
 
 
 class Replicates(NamedTuple):
-    """Numbers of replicates by `names`: `values` [replicates, ...], and `left_out` [replicates,
+    """Numbers of `units`: `values` [replicates, ...], and `left_out` [replicates,
     blocks, ...] without each block of inputs, None where these are not known. Numbers of
     candidates have a last axis for them, with `labels`."""
 
-    names: Sequence[str]
+    units: Sequence[Replicate]
     values: np.ndarray
     left_out: np.ndarray | None
     baselines: Baselines | None = None
@@ -52,7 +53,7 @@ class Replicates(NamedTuple):
 
     @property
     def count(self) -> int:
-        return len(self.names)
+        return len(self.units)
 
     def estimate(self, bounds: ranges.Range) -> Estimate:
         """Estimate the mean of a single number, with p-values to correct for their number."""
@@ -60,7 +61,7 @@ class Replicates(NamedTuple):
         if self.baselines is not None:
             variance = float(np.mean(self.baselines.changes)) ** 2
             shared = Shared(variance, self.baselines.freedom)
-        mean = estimate(self.values, self.names, self.left_out, bounds, shared=shared)
+        mean = estimate(self.values, self.units, self.left_out, bounds, shared=shared)
         return replace(mean, order=BANERJEE)
 
     def candidate(self, weights: np.ndarray) -> "Replicates":
@@ -69,14 +70,14 @@ class Replicates(NamedTuple):
         baselines = self.baselines
         if baselines is not None:
             baselines = baselines._replace(changes=baselines.changes @ weights)
-        return Replicates(self.names, self.values @ weights, left_out, baselines)
+        return Replicates(self.units, self.values @ weights, left_out, baselines)
 
     def chosen(self, pick: Pick, by: "Replicates") -> "Replicates":
         """Measure the candidate that `pick` picks by the numbers `by`, on other replicates and
         other inputs. NotTestableError for fewer than three replicates, and for pairs that share
         runs."""
-        choosing, measuring = _halves(len(self.names))
-        if len(measuring) < 2 or count_independent(self.names) < len(self.names):
+        choosing, measuring = _halves(len(self.units))
+        if len(measuring) < 2 or count_independent(self.units) < len(self.units):
             raise NotTestableError("there are no three replicates without a run in common")
         weights = by._some(choosing, half=0).picked(pick)
         return self._some(measuring, half=1).candidate(weights)
@@ -87,33 +88,33 @@ class Replicates(NamedTuple):
 
     def _some(self, rows: np.ndarray, half: int) -> "Replicates":
         """Select replicates, and one half of the blocks where these are known."""
-        names = [self.names[row] for row in rows]
+        units = [self.units[row] for row in rows]
         values, left_out, baselines = self.values[rows], None, self.baselines
         if self.left_out is not None:
             values, left_out = _of_half(values, self.left_out[rows], half)
         if baselines is not None:
             baselines = baselines._replace(changes=baselines.changes[rows])
-        return Replicates(names, values, left_out, baselines, self.labels)
+        return Replicates(units, values, left_out, baselines, self.labels)
 
     def minus(self, other: "Replicates") -> "Replicates":
         """Subtract the numbers of the same replicates, on as many blocks as both have.
         NotTestableError where they share fewer than two, or have other candidates."""
         if self.labels != other.labels:
             raise NotTestableError("these are other heads or layers")
-        names = [name for name in self.names if name in other.names]
-        if len(names) < 2:
+        units = [unit for unit in self.units if unit in other.units]
+        if len(units) < 2:
             raise NotTestableError("there are no two replicates of both")
-        ours, theirs = self._of(names), other._of(names)
+        ours, theirs = self._of(units), other._of(units)
         left_out = None
         if ours.left_out is not None and theirs.left_out is not None:
             blocks = min(ours.left_out.shape[1], theirs.left_out.shape[1])
             left_out = ours.left_out[:, :blocks] - theirs.left_out[:, :blocks]
-        return Replicates(names, ours.values - theirs.values, left_out, None, self.labels)
+        return Replicates(units, ours.values - theirs.values, left_out, None, self.labels)
 
-    def _of(self, names: Sequence[str]) -> "Replicates":
-        rows = [self.names.index(name) for name in names]
+    def _of(self, units: Sequence[Replicate]) -> "Replicates":
+        rows = [self.units.index(unit) for unit in units]
         left_out = None if self.left_out is None else self.left_out[rows]
-        return Replicates(names, self.values[rows], left_out)
+        return Replicates(units, self.values[rows], left_out)
 
 
 class Whole(NamedTuple):

@@ -23,7 +23,6 @@ correlation has the permutation test as well (Fisher 1935): by all permutations 
 layers, else by DRAWS random ones and the observed order (Phipson and Smyth 2010).
 """
 
-import re
 from collections.abc import Collection, Sequence
 from itertools import permutations
 from typing import NamedTuple
@@ -33,6 +32,7 @@ from scipy.stats import binom, rankdata
 
 from bertshift.rows import statistics
 from bertshift.rows.estimates import Estimate
+from bertshift.rows.replicate import Replicate
 
 ERROR = 0.025  # how often a verdict is wrong where the truth lies at the bound
 ENUMERATED, DRAWS, SEED = 8, 9_999, 1
@@ -61,30 +61,24 @@ def p_of_interval(mean: Estimate, low: float, high: float) -> PValues:
     return PValues(outside, 1 - outside)
 
 
-def p_of_signs(holding: Sequence[bool], names: Sequence[str]) -> PValues:
-    """Test whether a claim holds of most runs, given whether it does so of each replicate.
-    `names` are `statistics.with_replicates`'s."""
-    n = count_independent(names)
+def p_of_signs(holding: Sequence[bool], replicates: Sequence[Replicate]) -> PValues:
+    """Test whether a claim holds of most runs, given whether it does so of each of these
+    `replicates`."""
+    n = count_independent(replicates)
     missing = len(holding) - sum(holding)
     return PValues(_binomial_tail(n - missing, n), _binomial_tail(n - sum(holding), n))
 
 
-def count_independent(names: Sequence[str]) -> int:
+def count_independent(replicates: Sequence[Replicate]) -> int:
     """Count replicates that share no run: one after the other, those that have no run of an
     earlier one."""
-    used: set[str] = set()
+    used: set[int] = set()
     count = 0
-    for name in names:
-        runs = runs_of(name)
-        if used.isdisjoint(runs):
-            used |= runs
+    for replicate in replicates:
+        if used.isdisjoint(replicate.runs):
+            used.update(replicate.runs)
             count += 1
     return count
-
-
-def runs_of(name: str) -> set[str]:
-    """List the runs of a replicate: one, or two of a pair ("init1-2")."""
-    return set(re.findall(r"\d+", name))
 
 
 def _binomial_tail(k: int, n: int) -> float:
