@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from bertshift.errors import UserError
 from bertshift.models.source import BERT
@@ -275,8 +276,9 @@ def cited(published_file: Mapping, item: str, table: pd.DataFrame, more: str = "
 
 
 def join(*parts: pd.DataFrame, columns: list[str] = COLUMNS) -> pd.DataFrame:
-    """Join parts into one table of `columns`; text columns are empty rather than missing, so that
-    it reads back alike."""
+    """Join parts into one table of `columns`. Columns that are neither WHOLE nor NUMBERS keep the
+    numbers that they have; else they are texts, empty rather than missing, so that it reads back
+    alike."""
     table = pd.concat([part for part in parts if len(part)], ignore_index=True)
     table = table.reindex(columns=columns)
     for column in table:
@@ -284,6 +286,6 @@ def join(*parts: pd.DataFrame, columns: list[str] = COLUMNS) -> pd.DataFrame:
             table[column] = table[column].fillna(0).astype(int)
         elif column in NUMBERS:
             table[column] = table[column].astype(float)
-        else:
+        elif not (is_numeric_dtype(table[column]) and table[column].notna().any()):
             table[column] = table[column].astype(object).where(table[column].notna(), "")
     return table

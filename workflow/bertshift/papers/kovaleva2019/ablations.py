@@ -98,11 +98,6 @@ def read_published(published: Mapping, item: str, models: Iterable[str]) -> Iter
             )
 
 
-def join(*parts: pd.DataFrame) -> pd.DataFrame:
-    table = numbers.join(*parts, columns=COLUMNS)
-    return table.assign(significant=pd.to_numeric(table["significant"]))
-
-
 def split_by_source(table: pd.DataFrame, panel: str) -> list[pd.DataFrame]:
     """Split the rows of a panel into ours and the paper's."""
     rows = table[table["panel"] == panel]
@@ -178,7 +173,7 @@ def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     rows = numbers.first_run(scores(inputs))
     heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
     paper = read_published(published, "figure8", rows["panel"].unique())
-    table = join(means(heads), means(gains(heads, inputs)), *paper)
+    table = numbers.join(means(heads), means(gains(heads, inputs)), *paper, columns=COLUMNS)
     models = list(table["panel"].unique())
     lines = math.ceil(len(models) / PAIRS)
     figure, grid = style.grid(0.2 + 2.12 * lines, lines, 2 * PAIRS)
@@ -262,7 +257,8 @@ def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     ours above the paper's."""
     rows = scores(inputs)
     rows = select_sweep(rows.query("head == 0"))
-    table = join(means(rows), *read_published(published, "figure9", rows["panel"].unique()))
+    paper = read_published(published, "figure9", rows["panel"].unique())
+    table = numbers.join(means(rows), *paper, columns=COLUMNS)
     models = list(table["panel"].unique())
     labels = ["ours\nlayer"]
     if (table["source"] == "published").any():
