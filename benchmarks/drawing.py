@@ -23,7 +23,7 @@ from timing import timed
 from bertshift.config import read_yaml
 from bertshift.papers import by_name
 from bertshift.release.versions import completed
-from bertshift.rows.blocks import read_with_blocks
+from bertshift.rows.table import Table
 from bertshift.running import warm
 from bertshift.verdicts.evidence import Evidence
 
@@ -34,7 +34,7 @@ START = "snakemake.utils"  # what a script imports first, whether it draws or no
 def claims_of(name: str) -> tuple:
     """Return the arguments of `by_name.decide` for a figure of the real run."""
     _, folder = unpacked()
-    read = {path: read_with_blocks(Path(folder.name) / path) for path in needs(name)}
+    read = {path: Table.read(Path(folder.name) / path) for path in needs(name)}
     tables = {path: completed(path, table)[0] for path, table in read.items()}
     paper = name.partition("/")[0]
     published = read_yaml(ROOT / f"workflow/bertshift/papers/{paper}/published.yaml")

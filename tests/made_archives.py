@@ -12,14 +12,14 @@ import yaml
 from made_papers import configuration, real
 
 from bertshift.release import archive
-from bertshift.rows.blocks import write_with_blocks
+from bertshift.rows.table import of_columns
 
 
 def written(folder: Path, tables: Mapping[str, pd.DataFrame]) -> dict[str, Path]:
     """Write tables, with what stands beside them, below a folder of their own: {name in the
     archive: file}."""
     for path, table in tables.items():
-        write_with_blocks(folder / path, table)
+        of_columns(table).write(folder / path)
     return {
         file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*") if file.is_file()
     }

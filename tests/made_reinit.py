@@ -7,6 +7,7 @@ import pandas as pd
 from made_tables import PLACE, published
 
 from bertshift.ablation.reinitialisation import head_table
+from bertshift.rows.table import Table
 
 PAPER = published("college2020")
 METRICS = {
@@ -63,7 +64,7 @@ def heads(task, inits=6, seeds=1, baselines=5, spread=0.01):
                 model = f"{task}.reinitL{layer}H{head}@cased"
                 where = {"position": head, "layers": 12, "layer": layer}
                 rows += rows_of(task, model, init, seed, middle + delta, **where)
-    return head_table(pd.DataFrame(rows), pd.DataFrame(plain))
+    return head_table(*(Table.of(pd.DataFrame(part)) for part in (rows, plain))).rows
 
 
 def of_college(item, layers=12):

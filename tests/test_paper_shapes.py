@@ -7,6 +7,7 @@ import warnings
 import pandas as pd
 import pytest
 from made_papers import HEADS, real, stretched
+from made_tables import measured
 from pictures import (
     assert_caption_and_picture_agree,
     assert_every_number_is_in_the_table,
@@ -91,7 +92,7 @@ def unchanged(table):
 def test_every_figure_is_drawn_and_every_claim_decided(published, name, state):
     """Where runs did nothing, one figure of each module is drawn."""
     made = stretched(name, inits=2) if state == ONE else real(name)
-    tables = {path: in_state(table, state).reset_index(drop=True) for path, table in made.items()}
+    tables = measured({path: in_state(table, state) for path, table in made.items()})
     paper = published[name.split("/")[0]]
     with warnings.catch_warnings():
         warnings.simplefilter(

@@ -3,8 +3,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from bertshift.ablation.reinitialisation import head_table
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.ablation import reinitialisation
+from bertshift.rows.table import Table, of_columns
+
+
+def head_table(heads, baselines):
+    return reinitialisation.head_table(of_columns(heads), of_columns(baselines)).rows
 
 
 def rows(values, **columns):
@@ -35,11 +39,11 @@ def test_one_replicate_is_tested_as_one_more_baseline(baselines):
 
 def test_a_difference_has_one_value_without_each_block_of_examples(baselines):
     generator = np.random.default_rng(1)
-    tables = [heads([0.4, 0.6]), baselines]
-    for table in tables:
-        table[JACKKNIFE_COLUMNS] = generator.normal(size=(len(table), 20))
-    values, means = tables[0][JACKKNIFE_COLUMNS], tables[1][JACKKNIFE_COLUMNS].mean()
-    pd.testing.assert_frame_equal(head_table(*tables)[JACKKNIFE_COLUMNS], values - means)
+    values, others = generator.normal(size=(2, 20)), generator.normal(size=(6, 20))
+    table = reinitialisation.head_table(
+        Table.of(heads([0.4, 0.6]), values), Table.of(baselines, others)
+    )
+    np.testing.assert_allclose(table.left_out, values - others.mean(axis=0), rtol=1e-12)
 
 
 def test_replicates_of_a_head_are_one_test_in_each_layer(baselines):

@@ -4,6 +4,7 @@ import zlib
 import numpy as np
 import pytest
 from made_papers import ROOT, configuration, real
+from made_tables import measured
 from PIL import Image
 
 from bertshift.files import read_tsv
@@ -51,7 +52,9 @@ class Made:
             image = self.folder / f"{entry['name']}.png"
             drawn.append(data.figure(entry, table, caption, self.published, image, self.folder))
         examples = {"mnli": example("mnli", "base")}
-        return data.page(drawn, self.claims, self.published, pairs(self.tables), examples)
+        return data.page(
+            drawn, self.claims, self.published, pairs(measured(self.tables)), examples
+        )
 
     def table(self, name):
         return next(table for entry, table, _ in self.figures if entry["name"] == name)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_archives import data_of_page
+from made_tables import measured
 
 from bertshift.naming import is_of_null
 from bertshift.page import charts, compared, data, pairs
@@ -135,7 +136,7 @@ def test_layers_that_changed_more_than_a_null_are_found_by_pairs_of_runs(metric,
         f"results/{metric}/{model}_vs_base.tsv": made_runs(metric, variant, model, values)
         for model, values in (("mnli", runs), ("mnli.noise", noise), ("mnli.shuffled", shuffled))
     }
-    [measure] = pairs.pairs(tables)["mnli_vs_base"]["measures"].values()
+    [measure] = pairs.pairs(measured(tables))["mnli_vs_base"]["measures"].values()
     assert measure["more"] == {"noise": [1], "shuffled": []}
 
 
@@ -143,7 +144,7 @@ def test_a_measure_without_nulls_is_more_than_none(made_page):
     tables = {path: one for path, one in made_page.tables.items() if not is_of_null(path)}
     assert tables and not any(
         measure["more"]
-        for pair in pairs.pairs(tables).values()
+        for pair in pairs.pairs(measured(tables)).values()
         for measure in pair["measures"].values()
     )
 
@@ -163,7 +164,7 @@ def test_runs_that_failed_are_left_out_of_measures_and_maps(made_page):
     bad = table.assign(
         failed=table["seed"] == 1, value=np.where(table["seed"] == 1, 9.0, table["value"])
     )
-    one = pairs.pairs({path: bad})["mnli_vs_base"]["measures"]["cosine"]
+    one = pairs.pairs(measured({path: bad}))["mnli_vs_base"]["measures"]["cosine"]
     assert max(row[1] for row in one["layers"]) < 1 and max(map(max, one["heads"])) < 1
     assert np.shape(one["heads"]) == (6, 12)
 

@@ -100,7 +100,7 @@ def test_a_measure_is_found_by_its_name_and_kind():
     frozen = pd.DataFrame({"metric": "frozen", "variant": "constant", "score": ["f1", "pearson"]})
     assert ranges.of(frozen).tolist() == [[0.0, 1.0], [-1.0, 1.0]]
     with pytest.raises(UserError, match="-0.1, which lies outside"):
-        ranges.check(ranges.within(pd.DataFrame({"value": [0.5, -0.1]}), SHARE))
+        ranges.check(pd.DataFrame({"value": [0.5, -0.1]}), np.array([SHARE, SHARE]))
 
 
 def test_every_score_of_a_task_has_its_range():

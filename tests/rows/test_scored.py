@@ -6,13 +6,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_json, write_tsv
-from bertshift.rows.blocks import (
-    BLOCKS,
-    block_of,
-    interval,
-    read_with_blocks,
-    write_with_blocks,
-)
+from bertshift.rows.blocks import BLOCKS, block_of, interval
 from bertshift.rows.ranges import SHARE
 from bertshift.rows.scored import (
     as_ratings,
@@ -21,6 +15,7 @@ from bertshift.rows.scored import (
     with_blocks,
     without_blocks,
 )
+from bertshift.rows.table import Table, of_columns
 from bertshift.tasks.scores import pearson
 
 EXAMPLES = 110
@@ -112,12 +107,12 @@ def test_a_table_of_scores_and_its_blocks(read, tmp_path):
     table = pd.DataFrame({"metric": "accuracy", "value": value, "majority": 0.5})
     scores = [{"scores": {"accuracy": accuracy}} for accuracy in value]
     predictions = [read(gold=gold, prediction=predicted) for predicted in runs]
-    write_with_blocks(tmp_path / "rte.tsv", with_blocks(table, scores, predictions, ["0", "1"]))
-    table = read_with_blocks(tmp_path / "rte.tsv")
+    of_columns(with_blocks(table, scores, predictions, ["0", "1"])).write(tmp_path / "rte.tsv")
+    table = Table.read(tmp_path / "rte.tsv")
     without = np.array([jackknife(accuracy_score, gold, predicted) for predicted in runs])
     expected = np.array(interval(value, without, SHARE)).T
-    assert table[["low", "high"]].to_numpy() == pytest.approx(expected, abs=1e-9)
-    write_with_blocks(tmp_path / "delta.tsv", table.assign(delta=5 + table["value"]), "delta")
+    assert table.rows[["low", "high"]].to_numpy() == pytest.approx(expected, abs=1e-9)
+    table.assign(delta=5 + table["value"]).write(tmp_path / "delta.tsv", "delta")
     low = read_tsv(tmp_path / "delta.tsv")["low"].to_numpy()
     assert low == pytest.approx(interval(5 + value, without)[0], abs=1e-9)
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 from bertshift.errors import UserError
 from bertshift.rows import estimates, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.table import Table, concat
 
 
 def test_paired_t_is_scipys_and_needs_two_replicates():
@@ -40,41 +40,45 @@ def rows(keys):
     return pd.DataFrame(keys, columns=["init", "seed", "value"]).assign(layer=1, ref_seed=0)
 
 
+def averaged(table):
+    return Table.of(table).averaged(["layer"])
+
+
 def test_seeds_of_one_checkpoint_do_not_count_as_pretraining_runs():
     table = rows([(1, 1, 0.0), (1, 2, 2.0), (2, 1, 4.0), (2, 2, 6.0)])
-    summary = statistics.summarise(table, ["layer"]).iloc[0]
+    summary = averaged(table).iloc[0]
     # Means of the runs are 1 and 5: t(.975, 1) = 12.7062047 standard errors of 2.
     assert (summary["value"], summary["high"]) == (3, pytest.approx(3 + 2 * 12.7062047))
     assert (summary["replicates"], summary["unit"]) == (2, "pretraining run")
-    summary = statistics.summarise(table[:2], ["layer"]).iloc[0]
+    summary = averaged(table[:2]).iloc[0]
     assert (summary["replicates"], summary["unit"]) == (2, "seed")
 
 
 def test_a_table_of_whole_numbers_has_means():
     table = pd.DataFrame({"layer": 1, "init": [1, 2, 3], "seed": 0, "value": [0, 1, 1], "low": 0})
-    assert statistics.summarise(table, ["layer"]).loc[0, "value"] == pytest.approx(2 / 3)
+    assert averaged(table).loc[0, "value"] == pytest.approx(2 / 3)
 
 
 def test_a_run_never_fine_tuned_is_a_pretraining_run():
     table = rows([(1, 0, 2.0)]).drop(columns="ref_seed")
-    assert statistics.summarise(table, ["layer"]).loc[0, "unit"] == "pretraining run"
+    assert averaged(table).loc[0, "unit"] == "pretraining run"
 
 
 def test_blocks_of_inputs_take_part():
     """Seeds alike, so that the inputs are all that is unsure: the classical standard error of the
     mean of 20 blocks."""
     blocks = np.random.default_rng(0).normal(size=20)
-    without = dict(zip(JACKKNIFE_COLUMNS, (blocks.sum() - blocks) / 19, strict=True))
-    table = rows([(1, 1, blocks.mean()), (1, 2, blocks.mean())]).assign(**without)
-    layers = pd.concat([table, table.drop(columns=JACKKNIFE_COLUMNS).assign(layer=2)])
-    summary = statistics.summarise(layers, ["layer"])
+    seeds = rows([(1, 1, blocks.mean()), (1, 2, blocks.mean())])
+    table = Table.of(seeds, np.tile((blocks.sum() - blocks) / 19, (2, 1)))
+    summary = concat([table, Table.of(seeds.assign(layer=2))]).averaged(["layer"])
     assert summary["interval"].tolist() == [estimates.BOTH, estimates.REPLICATES]
     expected = stats.t.interval(0.95, 19, blocks.mean(), stats.sem(blocks))
     assert summary.loc[0, ["low", "high"]].tolist() == pytest.approx(expected)
     with pytest.raises(ValueError, match="not those that the blocks were left out of"):
-        statistics.summarise(table.assign(value=5.0), ["layer"])
-    two = table.assign(value=5.0, **dict.fromkeys(JACKKNIFE_COLUMNS[2:], np.nan))
-    assert statistics.summarise(two, ["layer"])["value"].tolist() == [5.0]
+        table.assign(value=5.0).averaged(["layer"])
+    two = table.left_out.copy()
+    two[:, 2:] = np.nan
+    assert Table.of(seeds.assign(value=5.0), two).averaged(["layer"])["value"].tolist() == [5.0]
 
 
 @pytest.mark.parametrize("key", ["seed", "init"])
@@ -84,13 +88,13 @@ def test_pairs_of_runs_are_not_independent(key):
     table = table.assign(init=1) if key == "seed" else table.assign(seed=0, ref_seed=0)
     replicates = statistics.with_replicates(table)["replicate"].tolist()
     assert replicates == [f"{key}1-2", f"{key}1-3", f"{key}2-3"]
-    summary = statistics.summarise(table, ["layer"]).iloc[0]
+    summary = averaged(table).iloc[0]
     # Without run 1, 2, 3: 6, 2, 1; pseudo-values 9 - 2 * those are -3, 5, 7.
     half = 4.302652730 * stats.sem([-3, 5, 7])
     assert [*summary[["value", "low", "high"]]] == pytest.approx([3, 3 - half, 3 + half])
     unit = {"seed": "seed pair", "init": "pretraining run pair"}[key]
     assert (summary["replicates"], summary["unit"]) == (3, unit)
-    assert statistics.summarise(table.head(1), ["layer"]).loc[0, "unit"] == unit
+    assert averaged(table.head(1)).loc[0, "unit"] == unit
 
 
 def test_a_run_is_one_replicate_in_tables_with_and_without_a_reference():
@@ -110,7 +114,7 @@ def test_the_probes_of_a_parent_are_divided_among_the_seeds_of_the_same_pretrain
     parents = probed("base", (1, 0, 1, 0), (1, 0, 2, 1), (1, 0, 3, 5), (2, 0, 1, 9))
 
     def differences(model, parents=parents):
-        return statistics.minus_parents(model, parents, ["task"])["value"].tolist()
+        return Table.of(model).minus_parents(Table.of(parents), ["task"])["value"].tolist()
 
     model = probed("mnli", (2, 1, 1, 4), (1, 1, 1, 2), (1, 2, 2, 2))
     assert differences(model) == [-5.0, -0.5, 1.0]

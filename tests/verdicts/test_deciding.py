@@ -4,6 +4,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from made_tables import measured
 from scipy import stats
 
 from bertshift.errors import UserError
@@ -34,7 +35,7 @@ def merchant(table, published, models, figure=TWO, stimuli="wiki", **more):
         name: table(name, {(stimuli, "content"): curve}, first=0, **more)
         for name, curve in models.items()
     }
-    return by_name.decide(figure, tables, published["merchant2020"]).set_index("claim")
+    return by_name.decide(figure, measured(tables), published["merchant2020"]).set_index("claim")
 
 
 def kovaleva(table, published, curve, change=lambda rows: rows):
@@ -42,14 +43,14 @@ def kovaleva(table, published, curve, change=lambda rows: rows):
         task: change(table(task, {(task, variant): curve for variant in ("crop", "padded")}))
         for task in ("mrpc", "qqp")
     }
-    return by_name.decide(FIVE, tables, published["kovaleva2019"]).set_index("claim")
+    return by_name.decide(FIVE, measured(tables), published["kovaleva2019"]).set_index("claim")
 
 
 def decide_about(paper, rows, number, **bounds):
     """Decide one claim, about this number of the evidence."""
     claims = Claims("merchant2020")
     claims.about("figure2", "F2.2", "a number", number, **bounds)
-    return claims.decide("figure2", {"mnli": rows}, paper).loc[0]
+    return claims.decide("figure2", measured({"mnli": rows}), paper).loc[0]
 
 
 def mean_value(evidence):
@@ -76,7 +77,7 @@ def test_every_statement_has_a_number_and_every_number_a_statement(
     claims = {id: facts for id, facts in paper["claims"].items() if id != claim} | entry
     tables = {"mnli": table("mnli", {("wiki", "content"): MNLI}, first=0)}
     with pytest.raises(UserError, match=f"papers/merchant2020/published.yaml.*{message}"):
-        by_name.decide(TWO, tables, paper | {"claims": claims})
+        by_name.decide(TWO, measured(tables), paper | {"claims": claims})
 
 
 @pytest.mark.parametrize(
@@ -233,8 +234,8 @@ ALIKE = [*FLAT, 0.96, 0.92, 0.85, 0.61]
 def test_a_claim_that_holds_is_compared_with_its_nulls(table, published, nulls, said):
     """F2.1: RSA is higher in the lower third of layers than in the upper one."""
     tables = with_null(table, nulls)
-    rows = by_name.decide(TWO, tables, published["merchant2020"])
-    alone = by_name.decide(TWO, {"mnli": tables["mnli"]}, published["merchant2020"])
+    rows = by_name.decide(TWO, measured(tables), published["merchant2020"])
+    alone = by_name.decide(TWO, measured({"mnli": tables["mnli"]}), published["merchant2020"])
     assert set(alone["null"]) == {""}
     columns = ["null", "reason", "p_more_than_noise", "p_more_than_shuffled"]
     pd.testing.assert_frame_equal(rows.drop(columns=columns), alone.drop(columns=columns))
@@ -260,7 +261,7 @@ def test_a_number_that_differs_from_its_null_by_chance_is_seldom_more(published,
         claims = Claims("merchant2020")
         claims.about("figure2", "F2.2", "a number", mean_value, **bounds)
         tables = {"mnli": runs_with(values), "mnli.noise": runs_with(noise, "mnli.noise")}
-        row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]
+        row = claims.decide("figure2", measured(tables), published["merchant2020"]).loc[0]
         assert row["verdict"] == HOLDS
         word = "more" if "low" in bounds else "less"
         assert row["null"].endswith(f"{word} than for noise of this size")
@@ -273,7 +274,7 @@ def test_a_number_on_a_grid_is_more_than_its_null_by_the_sign_test(published, ru
     claims = Claims("merchant2020")
     claims.about("figure2", "F2.2", "a number", mean_value, low=1, grid=True)
     tables = {"mnli": runs_with([5] * 6), "mnli.noise": runs_with([3] * runs, "mnli.noise")}
-    row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]
+    row = claims.decide("figure2", measured(tables), published["merchant2020"]).loc[0]
     assert row["p_more_than_noise"] == 0.5**runs
     assert row["null"].startswith("more") == is_more
 
@@ -285,7 +286,7 @@ def test_a_range_with_two_ends_or_a_number_over_all_has_no_direction(published, 
     claims.about("figure2", "F2.2", "a number", mean_value, **kind)
     values, noise = rng.normal(0.5, 0.01, (2, 6))
     tables = {"mnli": runs_with(values), "mnli.noise": runs_with(noise, "mnli.noise")}
-    row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]
+    row = claims.decide("figure2", measured(tables), published["merchant2020"]).loc[0]
     assert (row["verdict"], row["null"]) == (HOLDS, "") and "Beside" not in row["reason"]
 
 
@@ -301,7 +302,7 @@ def test_noise_without_such_a_number_is_beside_no_claim(table, published):
 
     claims = Claims("merchant2020")
     claims.about("figure2", "F2.2", "a number", number, low=0.5)
-    row = claims.decide("figure2", tables, published["merchant2020"]).loc[0]
+    row = claims.decide("figure2", measured(tables), published["merchant2020"]).loc[0]
     assert (row["verdict"], row["null"]) == (HOLDS, "")
     assert "noise" not in row["reason"]
 

@@ -6,7 +6,7 @@ with job(snakemake) as settings:
 
     from bertshift.files import write_tsv
     from bertshift.papers.by_name import decide
-    from bertshift.rows.blocks import read_with_blocks
+    from bertshift.rows.table import Table
     from bertshift.verdicts.multiplicity import with_claim_verdicts
     from bertshift.version import stamped
 
@@ -14,6 +14,6 @@ with job(snakemake) as settings:
         published = yaml.safe_load(file)
     claims = []
     for name, paths in settings["tables"].items():
-        tables = {path: read_with_blocks(path) for path in paths}
+        tables = {path: Table.read(path) for path in paths}
         claims.append(decide(name, tables, published))
     write_tsv(snakemake.output[0], stamped(with_claim_verdicts(pd.concat(claims))))

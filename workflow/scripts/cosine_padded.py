@@ -5,8 +5,8 @@ with job(snakemake) as settings:
     from bertshift.files import read_jsonl
     from bertshift.metrics import cosine_padded
     from bertshift.metrics.pairs import comparisons
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import compared
+    from bertshift.rows.table import of_columns
 
     stimuli = {
         name: sample(list(read_jsonl(file)), settings["inputs"], name, "padded")
@@ -19,4 +19,4 @@ with job(snakemake) as settings:
     ]
     table = cosine_padded.compare_saved(pairs, stimuli, settings["pad_to"])
     table = compared(table, settings, snakemake.input, settings["inputs"])
-    write_with_blocks(snakemake.output[0], table)
+    of_columns(table).write(snakemake.output[0])

@@ -5,8 +5,8 @@ with job(snakemake) as settings:
 
     from bertshift.files import read_tsv
     from bertshift.probes.scores import deltas
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import ORIGIN
+    from bertshift.rows.table import of_columns
 
     table = deltas(
         settings["model"],
@@ -16,4 +16,4 @@ with job(snakemake) as settings:
         {tuple(run): tuple(ref_run) for run, ref_run in settings["pairs"]},
     )
     origin = read_tsv(snakemake.input.table)[["init", "seed", *ORIGIN, "failed"]].drop_duplicates()
-    write_with_blocks(snakemake.output[0], table.merge(origin, on=["init", "seed"], how="left"))
+    of_columns(table.merge(origin, on=["init", "seed"], how="left")).write(snakemake.output[0])

@@ -9,8 +9,8 @@ with job(snakemake) as settings:
     from bertshift.files import atomic
     from bertshift.probes.edge import probe
     from bertshift.probes.settings import ProbeSettings
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import probe_table
+    from bertshift.rows.table import of_columns
     from bertshift.running.parts import PartCache
 
     cache = PartCache.beside(snakemake.output.table, snakemake.params.code)
@@ -25,5 +25,5 @@ with job(snakemake) as settings:
     )
     with atomic(snakemake.output.counts) as path, open(path, "wb") as file:
         np.savez(file, **counts)
-    write_with_blocks(snakemake.output.table, probe_table(table, settings, snakemake.input))
+    of_columns(probe_table(table, settings, snakemake.input)).write(snakemake.output.table)
     cache.remove()

@@ -5,11 +5,11 @@ with job(snakemake):
 
     from bertshift.figures import style
     from bertshift.papers.by_name import draw
-    from bertshift.rows.blocks import read_with_blocks
+    from bertshift.rows.table import Table
 
     with open(snakemake.input.published, encoding="utf-8") as file:
         published = yaml.safe_load(file)
-    tables = {path: read_with_blocks(path) for path in snakemake.input.tables}
+    tables = {path: Table.read(path) for path in snakemake.input.tables}
     name = f"{snakemake.wildcards.paper}/{snakemake.wildcards.item}"
     outputs = snakemake.output
     style.save(draw(name, tables, published), outputs.png, outputs.tsv, outputs.txt, outputs.pdf)

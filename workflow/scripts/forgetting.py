@@ -5,8 +5,8 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from bertshift.files import read_jsonl
     from bertshift.metrics.forgetting import forgetting
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import forgetting_table
+    from bertshift.rows.table import of_columns
 
     corpus = snakemake.input.get("corpus")
     table = forgetting(
@@ -16,4 +16,4 @@ with job(snakemake) as settings:
         settings["stimuli"],
         Path(corpus) if corpus else None,
     )
-    write_with_blocks(snakemake.output[0], forgetting_table(table, settings, snakemake.input))
+    of_columns(forgetting_table(table, settings, snakemake.input)).write(snakemake.output[0])

@@ -5,7 +5,7 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.probes.frozen import frozen, with_provenance
-    from bertshift.rows.blocks import write_with_blocks
+    from bertshift.rows.table import of_columns
 
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
@@ -13,4 +13,4 @@ with job(snakemake) as settings:
     table, used = frozen(
         settings["task"], settings["starts"], rows, sidecar, settings["max_train"]
     )
-    write_with_blocks(snakemake.output[0], with_provenance(table, settings, sidecar, used))
+    of_columns(with_provenance(table, settings, sidecar, used)).write(snakemake.output[0])

@@ -2,10 +2,10 @@ from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
     from bertshift.files import read_json
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.gains import Scored, gain_table
     from bertshift.rows.provenance import describe_training
     from bertshift.rows.scored import read_scored
+    from bertshift.rows.table import of_columns
 
     data = describe_training(snakemake.input.trainings)
     sidecar = read_json(snakemake.input.sidecar)
@@ -17,4 +17,4 @@ with job(snakemake) as settings:
     # Runs of the model and of the reference alternate.
     pairs = list(zip(runs[::2], runs[1::2]))
     table = gain_table(pairs, settings, sidecar, data)
-    write_with_blocks(snakemake.output[0], table, "delta")
+    of_columns(table).write(snakemake.output[0], "delta")

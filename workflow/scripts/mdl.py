@@ -5,8 +5,8 @@ with job(snakemake) as settings:
 
     from bertshift.activations.source import sources
     from bertshift.probes.mdl import CodeSettings, describe
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import probe_table
+    from bertshift.rows.table import of_columns
     from bertshift.running.parts import PartCache
 
     cache = PartCache.beside(snakemake.output[0], snakemake.params.code)
@@ -18,5 +18,5 @@ with job(snakemake) as settings:
         CodeSettings(**settings["probe"]),
         cache,
     )
-    write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))
+    of_columns(probe_table(table, settings, snakemake.input)).write(snakemake.output[0])
     cache.remove()

@@ -6,8 +6,9 @@ with job(snakemake) as settings:
     from bertshift.data.examples import sample
     from bertshift.files import read_jsonl, read_tsv
     from bertshift.patterns.shares import measure
-    from bertshift.rows.blocks import write_measures, write_with_blocks
+    from bertshift.rows.blocks import write_measures
     from bertshift.rows.provenance import probe_table
+    from bertshift.rows.table import of_columns
 
     drawn = list(read_jsonl(snakemake.input.stimuli))
     rows = sample(drawn, settings["max_examples"], settings["task"], "dev")
@@ -25,5 +26,5 @@ with job(snakemake) as settings:
     if len(rows) < len(drawn):
         for table in (shares, maps):
             table["data"] = f"{len(rows)} inputs of " + table["data"]
-    write_with_blocks(snakemake.output.shares, shares)
+    of_columns(shares).write(snakemake.output.shares)
     write_measures(snakemake.output.maps, maps)

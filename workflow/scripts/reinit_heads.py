@@ -1,13 +1,9 @@
 from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
-    import pandas as pd
-
     from bertshift.ablation.reinitialisation import head_table
-    from bertshift.rows.blocks import read_with_blocks, write_with_blocks
+    from bertshift.rows.table import Table, concat
 
-    layers = [
-        read_with_blocks(file).assign(layer=layer) for file, layer in settings["layers"].items()
-    ]
-    baselines = pd.concat(map(read_with_blocks, snakemake.input.baselines))
-    write_with_blocks(snakemake.output[0], head_table(pd.concat(layers), baselines), "delta")
+    layers = [Table.read(file).assign(layer=layer) for file, layer in settings["layers"].items()]
+    baselines = concat(map(Table.read, snakemake.input.baselines))
+    head_table(concat(layers), baselines).write(snakemake.output[0], "delta")

@@ -5,8 +5,8 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from bertshift.data.relations import read_relations
     from bertshift.metrics.relation_heads import measure
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import probe_table
+    from bertshift.rows.table import of_columns
 
     folder = Path(snakemake.input.dump) / "relations"
     dumps = {
@@ -14,4 +14,4 @@ with job(snakemake) as settings:
     }
     relations = read_relations(Path(snakemake.input.relations).parent)
     table = measure(settings["model"], dumps, relations)
-    write_with_blocks(snakemake.output[0], probe_table(table, settings, snakemake.input))
+    of_columns(probe_table(table, settings, snakemake.input)).write(snakemake.output[0])

@@ -6,8 +6,8 @@ with job(snakemake) as settings:
     from bertshift.ablation.restoration import restore
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import read_jsonl
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import restored_table
+    from bertshift.rows.table import of_columns
 
     data = Path(snakemake.input.examples).parent
     table = restore(
@@ -20,4 +20,4 @@ with job(snakemake) as settings:
         settings["max_length"],
         settings["max_dev"],
     )
-    write_with_blocks(snakemake.output[0], restored_table(table, settings, snakemake.input))
+    of_columns(restored_table(table, settings, snakemake.input)).write(snakemake.output[0])

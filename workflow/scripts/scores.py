@@ -4,9 +4,9 @@ from bertshift.running.jobs import job
 
 with job(snakemake) as settings:
     from bertshift.files import read_json
-    from bertshift.rows.blocks import write_with_blocks
     from bertshift.rows.provenance import score_table
     from bertshift.rows.scored import read_scored, with_blocks
+    from bertshift.rows.table import of_columns
 
     labels = read_json(snakemake.input.sidecar)["labels"]
     scores, predictions = [], []
@@ -19,4 +19,4 @@ with job(snakemake) as settings:
         scores.append(run_scores)
         predictions.append(run_predictions)
     table = with_blocks(score_table(scores, settings), scores, predictions, labels)
-    write_with_blocks(snakemake.output[0], table)
+    of_columns(table).write(snakemake.output[0])

@@ -3,6 +3,7 @@ import made_tables
 import numpy as np
 import pandas as pd
 import pytest
+from made_tables import measured
 from scipy import stats
 
 from bertshift.papers.college2020 import losses, reinitialised_heads
@@ -19,7 +20,7 @@ def test_the_papers_summaries_follow_from_its_differences_but_for_three(
     published, key, differences, unit, task, wrong
 ):
     """Ours are made from the paper's differences, so that its summaries check our arithmetic."""
-    tables = {"made": made_reinit.heads(task)}
+    tables = measured({"made": made_reinit.heads(task)})
     table = reinitialised_heads.tidy_summaries(
         tables, published["college2020"], key, differences, unit
     )
@@ -42,6 +43,7 @@ def test_fewer_than_four_numbers_have_no_quartiles(published, layers, quartiles)
     table = made_reinit.heads("cola")
     first = sorted(table["layer"].unique())[:layers]
     tables = {"results/reinit_heads/cola@cased.tsv": table[table["layer"].isin(first)]}
+    tables = measured(tables)
     figure, table, _ = reinitialised_heads.draw_summaries(
         tables, published["college2020"], "figure9", "figure5", "head"
     )
@@ -58,7 +60,7 @@ def test_intervals_over_seeds_have_the_noise_of_the_baselines(published, decide)
     half = stats.t.ppf(0.975, 4) * table["baseline_sd"].iloc[0] / np.sqrt(5)
     path = "results/reinit_heads/cola@cased.tsv"
     drawn = reinitialised_heads.tidy_summaries(
-        {path: table}, published["college2020"], "figure7", "figure5", "layer"
+        measured({path: table}), published["college2020"], "figure7", "figure5", "layer"
     )
     widths = (drawn["high"] - drawn["low"])[drawn["source"] == "ours"] / 2
     of = drawn["series"][widths.index]
@@ -81,7 +83,7 @@ def test_losses_of_runs_that_stop_apart_are_averaged_at_one_step(published):
     table = table.assign(failed=table["seed"] == 1, data="rte", task="rte", metric="loss", init=1,
                          model="rte.plateau@cased", position=5, layers=4,
                          **made_tables.PLACE)  # fmt: skip
-    _, rows, _ = losses.figure4({"losses.tsv": table}, published["college2020"])
+    _, rows, _ = losses.figure4(measured({"losses.tsv": table}), published["college2020"])
     assert rows["value"].to_numpy() == pytest.approx(1 - rows["step"].to_numpy() / 100)
     losses_drawn = rows[rows["series"] == "loss"]
     assert losses_drawn["step"].tolist() == [*range(10, 101, 10)]

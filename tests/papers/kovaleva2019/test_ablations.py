@@ -2,9 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_papers import needs, stretched
+from made_tables import measured
 
 from bertshift.figures import numbers
 from bertshift.papers.kovaleva2019 import ablations
+from bertshift.rows.table import Table
 from bertshift.verdicts.deciding import FAILS, HOLDS
 
 BERT = "google-bert/bert-base-uncased@86b5e09"
@@ -83,7 +85,9 @@ FIGURES = [ablations.figure8, ablations.figure9]
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_task_that_the_paper_lacks_is_drawn_without_its_panel(paper, figure):
-    _, table, _ = figure({"cola": make_table("rte", 0.01, inits=1).assign(model="cola")}, paper)
+    _, table, _ = figure(
+        measured({"cola": make_table("rte", 0.01, inits=1).assign(model="cola")}), paper
+    )
     assert set(table["source"]) == {"ours"}
 
 
@@ -91,8 +95,8 @@ def test_a_task_that_the_paper_lacks_is_drawn_without_its_panel(paper, figure):
 def test_runs_that_failed_to_train_are_left_out_and_named(paper, figure):
     trained = make_table("rte", 0.01, 0.01, q=0.01, inits=1)
     failed = trained.assign(seed=2, failed=True, q=1.0, value=0.5, delta=-0.3)
-    _, table, caption = figure({"rte": pd.concat([trained, failed])}, paper)
-    _, expected, _ = figure({"rte": trained}, paper)
+    _, table, caption = figure(measured({"rte": pd.concat([trained, failed])}), paper)
+    _, expected, _ = figure(measured({"rte": trained}), paper)
     rows, expected = (
         rows.query("source == 'ours' and variant == 'uniform'") for rows in (table, expected)
     )
@@ -104,6 +108,6 @@ def test_the_first_run_drawn_is_one_that_learned_its_task():
     rows = pd.DataFrame([("a", 1, 1, True), ("a", 2, 1, False), ("a", 2, 0, False), ("a", 1, 0, False),
                          ("b", 1, 1, True), ("b", 2, 1, True), ("c", 1, 0, False)],
                         columns=["panel", "init", "seed", "failed"])  # fmt: skip
-    first = numbers.first_run(rows).drop_duplicates(["panel", "init"])
+    first = numbers.first_run(Table.of(rows)).rows.drop_duplicates(["panel", "init"])
     assert dict(zip(first["panel"], first["init"], strict=True)) == {"a": 2, "b": 1, "c": 1}
     assert len(first) == 3

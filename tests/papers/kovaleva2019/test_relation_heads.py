@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from made_papers import stretched
+from made_tables import measured
 
 from bertshift.errors import UserError
 from bertshift.papers.kovaleva2019 import figure3
@@ -44,7 +45,7 @@ def verdicts(decide):
 
 def test_the_papers_own_figure_agrees_with_itself_and_bears_out_its_two_heads(paper, verdicts):
     matrix = np.array(paper["figure3"]["matrix"])
-    figure, table, _ = figure3.draw(make_tables(matrix, inits=1), paper)
+    figure, table, _ = figure3.draw(measured(make_tables(matrix, inits=1)), paper)
     assert any("r = 1.00" in axes.get_title() for axes in figure.axes)
     row = table.query("source == 'published' and panel == 'map' and layer == 7")
     assert row["value"].tolist() == paper["figure3"]["example"]["L7H6"]
@@ -81,4 +82,4 @@ def test_the_other_direction_may_score_higher(verdicts, inits):
 def test_one_model_at_a_time(paper):
     table = make_tables(make_matrix(), inits=1)[PATH]
     with pytest.raises(UserError, match="draws the heads of one"):
-        figure3.draw({PATH: table, "other": table.assign(model="mnli")}, paper)
+        figure3.draw(measured({PATH: table, "other": table.assign(model="mnli")}), paper)

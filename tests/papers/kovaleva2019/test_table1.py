@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from made_papers import real
+from made_tables import measured
 
 from bertshift.papers.kovaleva2019 import table1
 from bertshift.verdicts.deciding import HOLDS, UNTESTED
@@ -59,6 +60,6 @@ def test_a_run_is_constant_if_all_its_metrics_are_one_answers():
     scores = frozen.query("variant == 'constant' and draw == 1").set_index("score")["value"]
     is_constant = (tuned["metric"] == "accuracy") | (tuned["seed"] == 2)
     tuned["value"] = tuned["value"].mask(is_constant, tuned["metric"].map(scores))
-    rows = table1.runs(tables).query("series == 'finetuned'")
+    rows = table1.runs(measured(tables)).rows.query("series == 'finetuned'")
     constant = rows.groupby("seed")["constant"]
     assert constant.all().tolist() == constant.any().tolist() == [False, True, False]

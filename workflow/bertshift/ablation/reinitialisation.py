@@ -2,16 +2,15 @@
 of another seed."""
 
 import numpy as np
-import pandas as pd
 from scipy.stats import t
 
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.significance import benjamini_hochberg
+from bertshift.rows.table import Table
 
 GROUP = ["init", "metric"]
 
 
-def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
+def head_table(heads: Table, baselines: Table) -> Table:
     """Tabulate `delta`, a score minus the baselines' mean, one row for each head, replicate and
     score (`score`).
 
@@ -25,18 +24,15 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     are left out (`baseline_left_out` of them), as one would raise every delta, unless all did
     (`baseline_failed`). Values without blocks are those of `delta`.
     """
-    failed = baselines.groupby(GROUP)["failed"]
+    failed = baselines.rows.groupby(GROUP)["failed"]
     all_failed = failed.all()
-    used = baselines[~baselines["failed"] | failed.transform("all")].groupby(GROUP)
-    summary = used["value"].agg(baseline="mean", baseline_sd="std", baseline_n="size")
+    used = baselines.where(~baselines["failed"] | failed.transform("all"))
+    values = used.rows.groupby(GROUP)["value"]
+    summary = values.agg(baseline="mean", baseline_sd="std", baseline_n="size")
     summary["baseline_failed"] = all_failed
     summary["baseline_left_out"] = failed.sum().where(~all_failed, 0)
-    table = heads.join(summary, on=GROUP).rename(columns={"position": "head"})
-    table = table.reset_index(drop=True)
+    table = heads.rows.join(summary, on=GROUP).rename(columns={"position": "head"})
     table["delta"] = table["value"] - table["baseline"]
-    without = [name for name in JACKKNIFE_COLUMNS if name in table]
-    baseline_without = used[without].mean()
-    table[without] -= baseline_without.reindex(pd.MultiIndex.from_frame(table[GROUP])).to_numpy()
     sd = table["baseline_sd"].where(table["baseline_sd"] > 0)
     n = table["baseline_n"]
     table["z"] = table["delta"] / (sd * np.sqrt(1 + 1 / n))
@@ -49,4 +45,6 @@ def head_table(heads: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
     table["q"] = tests.groupby(GROUP)["p"].transform(benjamini_hochberg)
     table["q"] = table.groupby(head)["q"].transform("first")
     model = min(baselines["model"], key=len)
-    return table.rename(columns={"metric": "score"}).assign(metric="reinit_head", model=model)
+    table = table.rename(columns={"metric": "score"}).assign(metric="reinit_head", model=model)
+    deltas = heads.minus(used.averages(GROUP), GROUP)
+    return Table.of(table, deltas.left_out)

@@ -14,8 +14,9 @@ from bertshift.errors import UserError
 from bertshift.files import write_text, write_tsv
 from bertshift.measures import ANY, CORRELATION, Shown
 from bertshift.naming import seed_and_draw
-from bertshift.rows import ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, LEVEL
+from bertshift.rows import statistics
+from bertshift.rows.blocks import LEVEL
+from bertshift.rows.table import Table, of_columns
 
 # Columns of `table` by the ending of the variant whose values they have.
 BESIDE = {"null": "_null", "made": "_made", "arrived": "_arrived"}
@@ -60,7 +61,7 @@ class Change:
         noise there are noise, noise_low and noise_high too: the mean, the smallest and the largest
         draw, each a mean over replicates.
         """
-        means = statistics.summarise(with_ranges(self.own_rows), BY)
+        means = measured(self.own_rows).averaged(BY)
         table = means[~means["variant"].str.endswith(ENDINGS)]
         for column, ending in BESIDE.items():
             rows = means[means["variant"].str.endswith(ending)]
@@ -84,15 +85,15 @@ class Change:
 
     def _summarise_noise(self) -> pd.DataFrame:
         """Calculate the mean, the smallest and the largest draw, by BY."""
-        means = statistics.summarise(self._number_noise(), [*BY, "draw"])
+        means = self._number_noise().averaged([*BY, "draw"])
         return means.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
 
-    def _number_noise(self) -> pd.DataFrame:
+    def _number_noise(self) -> Table:
         """Take the rows of models made by noise, with `seed` of the replicate and `draw`."""
         rows = self.rows[self.rows["model"] == noise_name(self.model)]
         numbers = [seed_and_draw(number, self.draws) for number in rows["seed"]]
         seeds, draws = zip(*numbers, strict=True)
-        return with_ranges(rows.assign(seed=seeds, draw=draws))
+        return measured(rows.assign(seed=seeds, draw=draws))
 
     @cached_property
     def profile(self) -> pd.DataFrame:
@@ -126,16 +127,13 @@ class Change:
         reads the same texts.
         """
         replicate = [*BY, "init", "seed"]
-        numbers = ["value", *JACKKNIFE_COLUMNS]
-        noise = self._number_noise()
-        own = with_ranges(self.own_rows).set_index(replicate)[numbers]
-        own = own.reindex(pd.MultiIndex.from_frame(noise[replicate]))
+        own = measured(self.own_rows).averages(replicate)
+        differences = self._number_noise().minus(own, replicate)
         is_similarity = {name: shown.is_similarity for name, shown in self.shown.items()}
-        sign = noise["metric"].map(is_similarity).map({True: 1, False: -1})
-        more = {name: (noise[name] - own[name].to_numpy()) * sign for name in numbers}
-        differences = ranges.within(noise.assign(**more), ANY)
-        is_beside = differences["variant"].str.endswith(ENDINGS)
-        means = statistics.summarise(differences[~is_beside], [*BY, "draw"])
+        sign = differences["metric"].map(is_similarity).map({True: 1, False: -1})
+        more = differences.with_numbers(differences.numbers.mul(sign, axis=0))
+        is_beside = more["variant"].str.endswith(ENDINGS)
+        means = more.where(~is_beside).averaged([*BY, "draw"])
         columns = [*BY, "draw", "value", "low", "high"]
         return means[columns].rename(columns={"metric": "measure"})
 
@@ -298,19 +296,17 @@ def noise_name(model: str) -> str:
     return f"{model}.noise"
 
 
-def with_ranges(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the range of each row's value, and convert distances of a similarity (CKA) to
-    similarities.
+def measured(rows: pd.DataFrame) -> Table:
+    """Make the table of a change's rows, with distances of a similarity (CKA) as similarities.
 
     Values of a user's own measure have any range.
     """
+    table = of_columns(rows)
     names = [name for name, measure in MEASURES.items() if measure.similarity]
-    is_distance = rows["metric"].isin(names)
-    is_own = ~rows["metric"].isin(MEASURES)
-    similarities = statistics.mapped(rows[is_distance], lambda value: 1 - value)
-    parts = [
-        ranges.within_measures(rows[~is_distance & ~is_own]),
-        ranges.within(similarities, CORRELATION),
-        ranges.within(rows[is_own], ANY),
-    ]
-    return pd.concat(parts).sort_index()
+    is_distance = table["metric"].isin(names)
+    is_own = ~table["metric"].isin(MEASURES)
+    bounds = table.bounds.copy()
+    bounds[is_distance], bounds[is_own] = CORRELATION, ANY
+    numbers = table.numbers
+    numbers.loc[is_distance] = 1 - numbers.loc[is_distance]
+    return table.with_numbers(numbers).within(bounds.T)

@@ -46,7 +46,7 @@ from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.naming import draw_number
-from bertshift.rows import statistics
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.seeds import seed_from
 
 MOSTLY = 0.9  # of the texts differ, in samples of natural text
@@ -336,7 +336,8 @@ def _measure_made(
         distance, variant, convert = OF_STATES[name]
         table = rows[rows["measure"] == distance].drop(columns="measure")
         variants = f"{variant}_" + table["variant"]
-        tables.append(statistics.mapped(table.assign(metric=name, variant=variants), convert))
+        converted = convert(table.filter(["value", *JACKKNIFE_COLUMNS]))
+        tables.append(table.assign(metric=name, variant=variants, **converted))
     return tables, {}
 
 

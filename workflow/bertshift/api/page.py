@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from bertshift.api.change import NOISE, Change, with_ranges
+from bertshift.api.change import NOISE, Change, measured
 from bertshift.api.drawing import PAGE, need
 from bertshift.api.measures import MEASURES
 from bertshift.measures import Metric
@@ -23,11 +23,12 @@ def page(change: Change) -> str:
         by_heads = measure in MEASURES and MEASURES[measure].record.by_heads
         metrics[measure] = Metric(shown={measure: shown}, by_heads=by_heads)
     tables = {}
-    for measure, rows in with_ranges(change.own_rows).groupby("metric", sort=False):
-        # Pairs of layers at the same depth are one layer of the model.
-        tables[f"results/{measure}/{name}.tsv"] = rows.assign(
-            ref_layer=rows["layer"], scale="", checkpoint="", data=""
-        )
+    # Pairs of layers at the same depth are one layer of the model.
+    rows = change.own_rows
+    rows = rows.assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")
+    table = measured(rows)
+    for measure, of_measure in table.rows.groupby("metric", sort=False):
+        tables[f"results/{measure}/{name}.tsv"] = table.keep(of_measure)
     [pair] = pairs(tables, metrics).values()
     if change.draws:
         for measure, line in pair["measures"].items():

@@ -10,6 +10,7 @@ from bertshift.errors import UserError
 from bertshift.models.source import BERT
 from bertshift.rows import labelling, statistics
 from bertshift.rows.provenance import ORIGIN, distinct
+from bertshift.rows.table import Table, concat
 
 VALUES = [
     "value",
@@ -69,17 +70,17 @@ NUMBERS = {
 }
 
 
-def of_measure(inputs: Mapping[str, pd.DataFrame], name: str) -> dict[str, pd.DataFrame]:
+def of_measure(inputs: Mapping[str, Table], name: str) -> dict[str, Table]:
     """Select the tables that lie below `results/<name>`."""
     return {path: table for path, table in inputs.items() if path.startswith(f"results/{name}/")}
 
 
 def stack(
-    tables: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, Table],
     metric: str,
     variants: Iterable[str],
     stimuli: Iterable[str] = (),
-) -> pd.DataFrame:
+) -> Table:
     """Stack all rows of one metric, these variants and these stimuli (none given: the first that
     each table lists).
 
@@ -94,91 +95,93 @@ def stack(
                     f"{path} has no column '{column}'; let its metric give each row one, or delete"
                     " it and call the same command again."
                 )
-        rows = table[(table["metric"] == metric) & table["variant"].isin(variants)]
-        rows = rows.assign(table=path)
-        rows = rows[rows["stimuli"].isin(stimuli or rows["stimuli"].head(1))]
-        if rows.empty:
+        part = table.where((table["metric"] == metric) & table["variant"].isin(variants))
+        part = part.assign(table=path)
+        part = part.where(part["stimuli"].isin(stimuli or part["stimuli"].head(1)))
+        if not len(part):
             inputs = f", inputs {' or '.join(stimuli)}" if stimuli else ""
             raise UserError(
                 f"{path} has no rows of metric '{metric}', variant"
                 f" {' or '.join(variants)}{inputs}; delete it and run its rule again."
             )
-        parts.append(rows)
+        parts.append(part)
     if not parts:
         raise UserError(
             f"a figure of '{metric}' has no models; list some under its key in 'figures'."
         )
-    return pd.concat(parts, ignore_index=True)
+    return concat(parts)
 
 
 def stack_layers(
-    inputs: Mapping[str, pd.DataFrame],
+    inputs: Mapping[str, Table],
     metric: str,
     variants: Iterable[str],
     stimuli: Iterable[str] = (),
-) -> pd.DataFrame:
+) -> Table:
     """Stack the rows over layers, means over heads, of the tables of one metric, as `stack`
     does."""
-    rows = stack(of_measure(inputs, metric), metric, variants, stimuli)
-    return rows[rows["head"] == 0]
+    measured = stack(of_measure(inputs, metric), metric, variants, stimuli)
+    return measured.where(measured["head"] == 0)
 
 
-def rows_of(tables: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
+def rows_of(tables: Mapping[str, Table], metric: str) -> Table:
     """Stack all rows of one metric in the order of `tables`, `series` naming the model's role;
     UserError if there are none."""
     parts = []
     for path, table in tables.items():
-        for model, rows in table[table["metric"] == metric].groupby("model", sort=False):
+        rows_of_metric = table.rows[table["metric"] == metric]
+        for model, rows in rows_of_metric.groupby("model", sort=False):
             role = labelling.role_of(model, rows["seed"])
-            parts.append(rows.assign(table=path, series=role))
+            parts.append(table.keep(rows.assign(table=path, series=role)))
     if not parts:
         paths = ", ".join(tables)
         raise UserError(
             f"no rows of metric '{metric}' in {paths}; delete them and run their rules again."
         )
-    return pd.concat(parts, ignore_index=True)
+    return concat(parts)
 
 
-def first_run(rows: pd.DataFrame, by: str = "panel") -> pd.DataFrame:
+def first_run(measured: Table, by: str = "panel") -> Table:
     """Select for each `by` the replicates of one pretraining run: the first with a fine-tuning
     that did not fail, or else the first. A mean over runs of one head's number would mix different
     heads."""
+    rows = measured.rows
     is_trained = ~statistics.failures(rows) & (rows["seed"] > 0)
     first = rows.groupby(by)["init"].min()
     first_trained = rows[is_trained].groupby(by)["init"].min()
     selected = first_trained.combine_first(first)
-    return rows[rows["init"] == rows[by].map(selected)]
+    return measured.where(rows["init"] == rows[by].map(selected))
 
 
-def trained(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
+def trained(measured: Table, group_by: list[str]) -> Table:
     """Select the rows that `means` averages: without those of runs that failed, unless all of a
     group of `group_by` did."""
-    failed = statistics.failures(rows)
-    all_failed = failed.groupby([rows[key] for key in group_by]).transform("all")
-    return rows[~failed | all_failed]
+    failed = statistics.failures(measured.rows)
+    all_failed = failed.groupby([measured[key] for key in group_by]).transform("all")
+    return measured.where(~failed | all_failed)
 
 
-def means(rows: pd.DataFrame, by: list[str], group_by: list[str]) -> pd.DataFrame:
+def means(measured: Table, by: list[str], group_by: list[str]) -> pd.DataFrame:
     """Average over replicates by `by`, with the sources of each mean. Runs may differ between
     groups of `group_by`, which are among `by`. Runs that failed to train are counted (`runs_of`,
     by `group_by`) and left out, unless all failed."""
-    rows = _sort_groups(rows, group_by)
-    averages = statistics.summarise(trained(rows, group_by), by, group_by)
-    return _add_sources(averages, rows, group_by, group_by)
+    measured = _sort_groups(measured, group_by)
+    averages = trained(measured, group_by).averaged(by, group_by)
+    return _add_sources(averages, measured.rows, group_by, group_by)
 
 
-def means_of_all(rows: pd.DataFrame, by: list[str], group_by: list[str]) -> pd.DataFrame:
+def means_of_all(measured: Table, by: list[str], group_by: list[str]) -> pd.DataFrame:
     """Average scores over all runs by `by`, those that failed to train among them: for a score,
     failure is a result. Runs are counted by `by`."""
-    rows = _sort_groups(rows, group_by)
-    return _add_sources(statistics.summarise(rows, by, group_by), rows, group_by, by)
+    measured = _sort_groups(measured, group_by)
+    return _add_sources(measured.averaged(by, group_by), measured.rows, group_by, by)
 
 
-def _sort_groups(rows: pd.DataFrame, group_by: list[str]) -> pd.DataFrame:
+def _sort_groups(measured: Table, group_by: list[str]) -> Table:
     """Sort the rows so that one group of `group_by` follows the other."""
-    rows = rows.dropna(subset=group_by)
+    rows = measured.rows.dropna(subset=group_by)
     order = rows.groupby(group_by, sort=False).ngroup().to_numpy()
-    return rows.iloc[np.argsort(order, kind="stable")]
+    return measured.keep(rows.iloc[np.argsort(order, kind="stable")])
 
 
 def _add_sources(
@@ -209,11 +212,11 @@ def each_once(names: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys("; ".join(map(str, names)).split("; ")))
 
 
-def ours(rows: pd.DataFrame, panel: str, series: str) -> pd.DataFrame:
+def ours(measured: Table, panel: str, series: str) -> pd.DataFrame:
     """Average over replicates, as rows of a figure's table; `panel` and `series` name columns of
-    `rows`."""
-    rows = rows.assign(panel=rows[panel], series=rows[series])
-    return means(rows, [*COLUMNS[:6], "model"], ["series", "model", "stimuli"])[COLUMNS]
+    the rows."""
+    measured = measured.assign(panel=measured[panel], series=measured[series])
+    return means(measured, [*COLUMNS[:6], "model"], ["series", "model", "stimuli"])[COLUMNS]
 
 
 def published(entry: Mapping, paper: Mapping, **columns) -> pd.DataFrame:

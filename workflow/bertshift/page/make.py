@@ -9,7 +9,7 @@ from bertshift.files import read_json, read_tsv
 from bertshift.page import data
 from bertshift.page.pairs import pairs
 from bertshift.page.render import render
-from bertshift.rows.blocks import read_with_blocks
+from bertshift.rows.table import Table
 
 
 def make(
@@ -29,6 +29,6 @@ def make(
         text = (run / caption).read_text(encoding="utf-8")
         figures.append(data.figure(entry, rows, text, published, run / image, run / "logs"))
     claims = read_tsv(run / files["claims"])
-    tables = {path: read_with_blocks(run / path) for path in files["tables"]}
+    tables = {path: Table.read(run / path) for path in files["tables"]}
     examples = {Path(file).stem: read_json(run / file) for file in files["examples"]}
     return render(data.page(figures, claims, published, pairs(tables), examples))

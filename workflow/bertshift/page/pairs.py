@@ -8,19 +8,17 @@ from pathlib import PurePath
 import pandas as pd
 
 from bertshift.figures import numbers
-from bertshift.measures import ANY, METRICS, Metric, Shown
+from bertshift.measures import METRICS, Metric, Shown
 from bertshift.naming import NULLS, Name, is_of_null, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
-from bertshift.rows import nulls, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows import nulls, statistics
+from bertshift.rows.table import Table
 
 # Tables by folder of results/ and name without ending.
-Tables = Mapping[str, Mapping[str, pd.DataFrame]]
+Tables = Mapping[str, Mapping[str, Table]]
 
 
-def pairs(
-    tables: Mapping[str, pd.DataFrame], metrics: Mapping[str, Metric] = METRICS
-) -> dict[str, dict]:
+def pairs(tables: Mapping[str, Table], metrics: Mapping[str, Metric] = METRICS) -> dict[str, dict]:
     """Collect {`<model>_vs_<model>`: data of the pair} from tables by path; metrics: by the
     tables' folder.
 
@@ -68,7 +66,7 @@ def _describe_pair(
 
 
 def _describe_measure(
-    line: Shown, metric: Metric, name: str, tables: Mapping[str, pd.DataFrame]
+    line: Shown, metric: Metric, name: str, tables: Mapping[str, Table]
 ) -> dict | None:
     """Collect what the page draws of a line from the metric's tables by name; None if the pair's
     table has no such rows."""
@@ -102,27 +100,21 @@ def _describe_measure(
     return measure
 
 
-def _list_layers_beyond(table: pd.DataFrame, null: pd.DataFrame, line: Shown) -> list[int]:
+def _list_layers_beyond(table: Table, null: Table, line: Shown) -> list[int]:
     """List the layers that changed more than a null: the whole interval of the difference, paired
     by runs, lies above 0. Draws of noise of one run are averaged. Differences by rounding do not
     count, and none without an interval."""
-    model_values = _average_runs(table, line.rows)
-    null_values = _average_runs(null, line.rows)
-    more = null_values - model_values if line.is_similarity else model_values - null_values
-    differences = more.dropna(subset="value").reset_index()
-    if differences.empty:
+    run = ["layer", *statistics.RUN]
+    null_values = _select_trained(null, line.rows).averages(run)
+    differences = _select_trained(table, line.rows).mean_of(run).minus(null_values, run)
+    if line.is_similarity:
+        differences = differences.mapped(lambda difference: -difference)
+    differences = differences.where(differences["value"].notna())
+    if not len(differences):
         return []
-    means = statistics.summarise(ranges.within(differences, ANY), ["layer"])
+    means = differences.averaged(["layer"])
     is_more = means["low"] > statistics.EQUAL
     return sorted(map(int, means.loc[is_more, "layer"]))
-
-
-def _average_runs(table: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
-    """Average a table's rows with these values, and what they are without each block of inputs, by
-    layer and run."""
-    rows = _select_trained(table, values)
-    numbers_of_rows = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
-    return rows.groupby(["layer", *statistics.RUN])[numbers_of_rows].mean()
 
 
 def _replace_interval(row: list) -> list:
@@ -131,37 +123,37 @@ def _replace_interval(row: list) -> list:
     return [layer, mean, min(replicates), max(replicates), []]
 
 
-def _select(table: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
+def _select(table: Table, values: Mapping[str, str]) -> Table:
     """Select rows with these values, of one kind of inputs (Wikipedia's, or else the first) and of
     equal layers."""
     for key, value in values.items():
         if key in table:
-            table = table[table[key] == value]
+            table = table.where(table[key] == value)
     if table["stimuli"].nunique() > 1:
         inputs = "wiki" if (table["stimuli"] == "wiki").any() else table["stimuli"].iloc[0]
-        table = table[table["stimuli"] == inputs]
-    return table[table["layer"] == table["ref_layer"]]
+        table = table.where(table["stimuli"] == inputs)
+    return table.where(table["layer"] == table["ref_layer"])
 
 
-def _select_trained(table: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
+def _select_trained(table: Table, values: Mapping[str, str]) -> Table:
     """Select rows with these values of all heads together, without runs that failed to train,
     unless all did."""
-    rows = _select(table, values)
-    return numbers.trained(rows[rows["head"] == 0], ["model"])
+    selected = _select(table, values)
+    return numbers.trained(selected.where(selected["head"] == 0), ["model"])
 
 
-def _average_layers(table: pd.DataFrame, values: Mapping[str, str]) -> dict | None:
+def _average_layers(table: Table, values: Mapping[str, str]) -> dict | None:
     """Average a table's rows with these values by layer; None if there are none."""
-    rows = _select_trained(table, values)
-    if rows.empty:
+    selected = _select_trained(table, values)
+    if not len(selected):
         return None
-    inputs = rows["stimuli"].iloc[0]
-    means = statistics.summarise(rows, ["layer"])
+    inputs = selected["stimuli"].iloc[0]
+    means = selected.averaged(["layer"])
     return {
         "inputs": "" if inputs == "none" else in_words(inputs),
         "unit": means["unit"].iloc[0],
         "interval": means["interval"].iloc[0],
-        "layers": _list_layers(rows, means),
+        "layers": _list_layers(selected.rows, means),
     }
 
 
@@ -176,18 +168,18 @@ def _list_layers(rows: pd.DataFrame, means: pd.DataFrame) -> list[list]:
     return layers
 
 
-def _tabulate_heads(table: pd.DataFrame, values: Mapping[str, str]) -> list[list[float | None]]:
+def _tabulate_heads(table: Table, values: Mapping[str, str]) -> list[list[float | None]]:
     """Return [layers][heads] of the first pretraining run that learned its task, or else of the
     first."""
-    rows = _select(table, values)
-    rows = numbers.first_run(rows[rows["head"] > 0], "model")
-    rows = numbers.trained(rows, ["model"])
-    cells = rows.pivot_table(index="layer", columns="head", values="value")
+    heads = _select(table, values)
+    heads = numbers.first_run(heads.where(heads["head"] > 0), "model")
+    heads = numbers.trained(heads, ["model"])
+    cells = heads.rows.pivot_table(index="layer", columns="head", values="value")
     return [[shown(value, 3) for value in layer] for layer in cells.to_numpy()]
 
 
-def _describe_scores(table: pd.DataFrame) -> dict:
-    rows = table[table["headline"].astype(bool)]
+def _describe_scores(table: Table) -> dict:
+    rows = table.rows[table["headline"].astype(bool)]
     return {
         "score": in_words(rows["metric"].iloc[0]),
         "runs": [[int(row.init), int(row.seed), shown(row.value)] for row in rows.itertuples()],
@@ -195,33 +187,33 @@ def _describe_scores(table: pd.DataFrame) -> dict:
     }
 
 
-def _describe_trees(tables: Mapping[str, pd.DataFrame | None]) -> dict[str, dict]:
+def _describe_trees(tables: Mapping[str, Table | None]) -> dict[str, dict]:
     """Collect structural probes, {kind: {model: layers as in `_list_layers`}}; empty unless both
     models have them."""
     if any(table is None for table in tables.values()):
         return {}
     trees: dict[str, dict] = defaultdict(dict)
     for model, table in tables.items():
-        rows = table[(table["measure"] == "spearman") & (table["split"] == "dev")]
+        rows = table.rows[(table["measure"] == "spearman") & (table["split"] == "dev")]
         for kind, kind_rows in rows.groupby("kind", sort=False):
-            means = statistics.summarise(kind_rows, ["layer"])
+            means = table.keep(kind_rows).averaged(["layer"])
             trees[str(kind)][model] = _list_layers(kind_rows, means)
     return dict(trees)
 
 
-def _describe_probes(table: pd.DataFrame | None) -> list[list]:
+def _describe_probes(table: Table | None) -> list[list]:
     """List [task, difference of F1 in points, low, high] of edge probes on a mix of all layers."""
     if table is None:
         return []
-    rows = table[(table["variant"] == "mix") & (table["view"] == "micro_all")]
-    means = statistics.summarise(statistics.in_points(rows), ["task"])
+    probes = table.where((table["variant"] == "mix") & (table["view"] == "micro_all"))
+    means = probes.in_points().averaged(["task"])
     return [
         [row.task, shown(row.value, 3), shown(row.low, 3), shown(row.high, 3)]
         for row in means.itertuples()
     ]
 
 
-def _describe_origin(tables: Mapping[str, pd.DataFrame], name: str) -> dict[str, list[str]]:
+def _describe_origin(tables: Mapping[str, Table], name: str) -> dict[str, list[str]]:
     origin = {
         key: sorted({str(value) for table in tables.values() for value in table[key]})
         for key in ("scale", "checkpoint", "data")

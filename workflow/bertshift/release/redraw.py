@@ -26,7 +26,7 @@ from bertshift.release.judged import PROGRAMS, Papers
 from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
 from bertshift.requests.activations import EXAMPLES
-from bertshift.rows.blocks import read_with_blocks
+from bertshift.rows.table import Table
 from bertshift.shipped import ROOT
 from bertshift.verdicts.multiplicity import with_claim_verdicts
 from bertshift.version import stamped
@@ -264,7 +264,7 @@ def _draw_figure(
     published = read_yaml(papers.published(paper))
     tables = {}
     for path in paths:
-        tables[path], sentences = completed(path, read_with_blocks(folder / path))
+        tables[path], sentences = completed(path, Table.read(folder / path))
         for sentence in sentences:
             note(sentence)
     if problem := uneven(tables):

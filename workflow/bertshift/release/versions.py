@@ -6,14 +6,14 @@ in tests/release/archives.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from bertshift.models.source import BERT
 from bertshift.naming import is_pair
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.table import Table
 
 UNSTAMPED = "a version before 0.2.0"
 
@@ -33,10 +33,10 @@ class Lack:
     columns: tuple[str, ...]
     meaning: str
     blocks: bool = False
-    fill: Callable[[pd.DataFrame], pd.Series] | None = None
+    fill: Callable[[Table], pd.Series] | None = None
 
 
-def _read_family(table: pd.DataFrame) -> pd.Series:
+def _read_family(table: Table) -> pd.Series:
     """Read the family from the name of the checkpoint, which has it unless it is BERT."""
     families = table["checkpoint"].astype(str).str.partition(", family ")[2]
     return families.where(families != "", BERT)
@@ -68,9 +68,7 @@ LACKS = [
 ]
 
 
-def completed(
-    path: str, table: pd.DataFrame, lacks: Iterable[Lack] = LACKS
-) -> tuple[pd.DataFrame, list[str]]:
+def completed(path: str, table: Table, lacks: Iterable[Lack] = LACKS) -> tuple[Table, list[str]]:
     """Complete the table at `path` with all columns that its version lacks. Return it with a
     sentence for each entry of `lacks` that leaves values missing."""
     notes = []
@@ -85,14 +83,14 @@ def completed(
             continue
         table = table.assign(**dict.fromkeys(columns, np.nan))
         if lack.blocks:
-            table = table.drop(columns=JACKKNIFE_COLUMNS, errors="ignore")
+            table = replace(table, left_out=np.full_like(table.left_out, np.nan))
         folder = path.rpartition("/")[0]
         missing = " and ".join(f"`{column}`" for column in columns)
         notes.append(f"{folder} of {written_by(table)} has no {missing}: {lack.meaning}.")
     return table, notes
 
 
-def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
+def uneven(tables: Mapping[str, Table]) -> str:
     """Name in a phrase a table that lacks a column of a later version's table of the same kind;
     empty if there is none.
 
@@ -102,7 +100,7 @@ def uneven(tables: Mapping[str, pd.DataFrame]) -> str:
         for later_path, later in tables.items():
             same_kind = _kind(path) == _kind(later_path)
             if same_kind and _latest_version(table) < _latest_version(later):
-                for column in later.columns.difference([*table, *JACKKNIFE_COLUMNS], sort=False):
+                for column in later.rows.columns.difference(table.rows.columns, sort=False):
                     return f"{path} of {written_by(table)} has no column `{column}`"
     return ""
 
@@ -112,7 +110,7 @@ def _kind(path: str) -> tuple[str, bool, bool]:
     return path.rpartition("/")[0], is_pair(path), path.endswith(".losses.tsv")
 
 
-def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
+def lacking(error: KeyError, tables: Mapping[str, Table]) -> str:
     """Name in a phrase a table that lacks a column that caused `error`; empty if there is none."""
     for column in re.findall(r"'(\w+)'", str(error)):
         for path, table in tables.items():
@@ -121,14 +119,14 @@ def lacking(error: KeyError, tables: Mapping[str, pd.DataFrame]) -> str:
     return ""
 
 
-def written_by(table: pd.DataFrame) -> str:
+def written_by(table: Table) -> str:
     """Name the program and version that wrote a table: `bertshift 0.2.0`."""
     if "version" not in table:
         return UNSTAMPED
     return " and ".join(map(str, table["version"].dropna().unique()))
 
 
-def _latest_version(table: pd.DataFrame) -> tuple[int, ...]:
+def _latest_version(table: Table) -> tuple[int, ...]:
     """Find the latest version among those that made the table's rows."""
     return max(map(_parse_version, written_by(table).split(" and ")))
 

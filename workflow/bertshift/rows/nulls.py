@@ -12,6 +12,7 @@ from dataclasses import replace
 import pandas as pd
 
 from bertshift.naming import NULLS, Name, null_of, seed_and_draw
+from bertshift.rows.table import Table
 
 NOISE, SHUFFLED = NULLS
 
@@ -28,7 +29,7 @@ def model_of(name: str) -> str:
     return str(replace(parsed, variants=variants))
 
 
-def standing_in(tables: Mapping[str, pd.DataFrame], null: str) -> dict[str, pd.DataFrame]:
+def standing_in(tables: Mapping[str, Table], null: str) -> dict[str, Table]:
     """Select the rows of one of NULLS under the name of its model, and the rows of checkpoints.
     Draws of noise have the seed of the run that they imitate. Empty if there is no such null."""
     checkpoints, nulls = {}, {}
@@ -52,7 +53,7 @@ def standing_in(tables: Mapping[str, pd.DataFrame], null: str) -> dict[str, pd.D
     return checkpoints | nulls if nulls else {}
 
 
-def without_nulls(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def without_nulls(tables: Mapping[str, Table]) -> dict[str, Table]:
     """Select the tables of models that were trained on their task, and of checkpoints."""
     return {
         path: table
@@ -61,9 +62,9 @@ def without_nulls(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]
     }
 
 
-def _is_measured(table: pd.DataFrame) -> bool:
-    return len(table) > 0 and {"metric", "model", "seed"} <= {*table}
+def _is_measured(table: Table) -> bool:
+    return len(table) > 0 and all(key in table for key in ("metric", "model", "seed"))
 
 
-def _metric_and_model(table: pd.DataFrame) -> tuple[str, str]:
+def _metric_and_model(table: Table) -> tuple[str, str]:
     return table["metric"].iloc[0], table["model"].iloc[0]

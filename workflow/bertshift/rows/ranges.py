@@ -21,12 +21,6 @@ from bertshift import measures
 from bertshift.errors import UserError
 from bertshift.measures import ANY, CORRELATION, POSITIVE, SHARE, Range
 
-ENDS = ["floor", "ceiling"]  # in memory, columns of a table with the range of its column `value`
-# In memory, a column with the number of examples that `value` is a share of, or NaN.
-SHARE_OF = "share_of"
-# In memory, columns with the variance of a number that all seeds of a pretraining run share, and
-# its degrees of freedom.
-SHARED = ["shared_variance", "shared_freedom"]
 Z = 2  # of Wilson's interval of 95 %
 # A share of the range's width, or a number where it has none: nearer to an end is at the end.
 AT_END = 1e-12
@@ -143,35 +137,21 @@ def _look_up(table: pd.DataFrame, values_by_name: Mapping) -> pd.Series:
     return values
 
 
-def within(table: pd.DataFrame, bounds) -> pd.DataFrame:
-    """Set a table's columns ENDS to the `bounds` of its values' range: one pair, or (floors,
-    ceilings) row by row."""
-    floor, ceiling = bounds
-    return table.assign(floor=floor, ceiling=ceiling)
-
-
-def within_measures(table: pd.DataFrame) -> pd.DataFrame:
-    """Set a table's columns ENDS to the ends of its measures' ranges."""
-    return within(table, of(table).T)
-
-
-def check(table: pd.DataFrame) -> None:
-    """Raise UserError where a value lies outside its row's range: the table is damaged or holds
-    other numbers."""
-    if not set(ENDS) <= set(table):
-        return
-    value = table["value"].to_numpy(np.float64)
-    low = table["floor"].to_numpy(np.float64)
-    high = table["ceiling"].to_numpy(np.float64)
+def check(rows: pd.DataFrame, bounds: np.ndarray) -> None:
+    """Raise UserError where a value lies outside its row's range, [rows, 2]: the table is damaged
+    or holds other numbers."""
+    value = rows["value"].to_numpy(np.float64)
     slack = 1e-6 * np.maximum(1, np.abs(value))
+    low, high = bounds.T
     outside = (value < low - slack) | (value > high + slack)
     if outside.any():
-        row = table[outside].iloc[0]
+        row = rows[outside].iloc[0]
+        floor, ceiling = bounds[outside][0]
         path = row.get("table", "a table")
         metric = row.get("metric", "a measure")
         raise UserError(
             f"{path}: {metric} is {row['value']:g}, which lies outside its range from"
-            f" {row['floor']:g} to {row['ceiling']:g}; delete the table and run its rule again."
+            f" {floor:g} to {ceiling:g}; delete the table and run its rule again."
         )
 
 

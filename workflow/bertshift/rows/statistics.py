@@ -1,20 +1,15 @@
-"""Replicates of a table, and means over them, in float64."""
+"""Replicates of rows, and what is said of several of them, in float64."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from bertshift.errors import UserError
-from bertshift.rows import blocks, ranges
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
-from bertshift.rows.estimates import Shared, estimate
 from bertshift.rows.replicate import UNITS, Replicate
 
 POINTS = 100  # a score of 1 in points, in which papers print accuracy, F1, attachment scores
+SCORES = ["control", "selectivity"]  # columns beside a `value` that is a score
 # The replicate of a model, and of what it is compared with.
 RUN = ["init", "seed", "ref_init", "ref_seed"]
 SPREADS = ["sd_probe", "sd_finetuning", "sd_pretraining"]
@@ -131,84 +126,6 @@ def failed_wholes(rows: pd.DataFrame, by: list[str]) -> pd.Series:
     return complete_failed & has_cut
 
 
-def summarise(table: pd.DataFrame, by: list[str], group_by: Sequence[str] = ()) -> pd.DataFrame:
-    """Average the rows of each `by`, in order of appearance: value (mean), low, high, each (the
-    values of several replicates), replicates, unit (of replication), interval (see `estimates`).
-    Replicates are those of the same `group_by`, which are among `by`.
-
-    A replicate's value is the mean of its rows, and so are its values without each block
-    (`blocks.JACKKNIFE_COLUMNS`), if the table has them. The interval lies in the range that the
-    columns `ranges.ENDS` name, if there are any; the column `ranges.SHARE_OF` has the number of
-    examples that the value is a share of, and `ranges.SHARED` what the seeds of one pretraining
-    run have in common.
-    """
-    columns = [*by, "value", "low", "high", "each", "replicates", "unit", "interval"]
-    rows = with_replicates(table, group_by).dropna(subset=by)
-    blocks.check(rows)
-    ranges.check(rows)
-    rows["cell"] = rows.groupby(by, sort=False).ngroup()
-    jackknife = [name for name in JACKKNIFE_COLUMNS if name in rows]
-    means = rows.groupby(["cell", "replicate"], sort=False)[["value", *jackknife]].mean()
-    is_finite = np.isfinite(means["value"])
-    if not is_finite.all():
-        estimate(means.loc[~is_finite, "value"])  # raises UserError
-    summary = rows.drop_duplicates("cell").set_index("cell")
-    summary["unit"] = summary["replicate"].map(lambda name: Replicate.parse(name).unit)
-    widest = dict(zip(ranges.ENDS, ranges.ANY, strict=True))
-    bounds = summary.reindex(columns=ranges.ENDS).fillna(widest).to_numpy()
-    examples = summary.get(ranges.SHARE_OF, pd.Series(np.nan, summary.index)).to_numpy()
-    shared = summary.reindex(columns=ranges.SHARED).fillna({"shared_freedom": 1})
-    shared["shared_variance"] = shared["shared_variance"].where(by_seed(summary["unit"]), 0.0)
-    shared = shared.fillna(0.0).to_numpy()
-    # In one array, as frames take many times as long: [cells, value and blocks, replicates].
-    wide = means.unstack()
-    replicates = list(map(Replicate.parse, wide["value"].columns))
-    numbers = wide.to_numpy().reshape(len(wide), 1 + len(jackknife), len(replicates))
-    found = {name: np.empty(len(wide)) for name in ("value", "low", "high")}
-    found |= {name: np.empty(len(wide), object) for name in ("each", "interval")}
-    found["replicates"] = np.empty(len(wide), int)
-    # Cells with the same replicates and blocks at once: a figure may have thousands of cells.
-    for cells in _same_presence(numbers):
-        values, left_out, is_present = _without_missing(numbers[cells])
-        group = estimate(
-            values,
-            replicates=list(compress(replicates, is_present)),
-            left_out=left_out,
-            bounds=bounds[cells].T,
-            examples=examples[cells],
-            shared=Shared(*shared[cells].T),
-        )
-        found["value"][cells], found["low"][cells] = group.mean, group.low
-        found["high"][cells], found["interval"][cells] = group.high, group.interval
-        found["replicates"][cells] = group.replicates
-        several = group.replicates > 1
-        found["each"][cells] = [joined(each) if several else "" for each in values.T]
-    summary = summary.assign(**found).astype({"each": str, "interval": str})
-    return summary[columns].reset_index(drop=True)
-
-
-def _same_presence(numbers: np.ndarray) -> list[np.ndarray]:
-    """List the positions of the cells that have the same replicates and blocks."""
-    patterns = defaultdict(list)
-    for position, is_present in enumerate(~np.isnan(numbers)):
-        patterns[is_present.tobytes()].append(position)
-    return [np.array(positions) for positions in patterns.values()]
-
-
-def _without_missing(
-    numbers: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Split the numbers of cells with the same replicates and blocks, [cells, 1 + B, R], into
-    values [r, cells] and values without each block [r, b, cells]: of the replicates that there
-    are, which come third, and of the blocks that all of them have."""
-    is_there = ~np.isnan(numbers[0])
-    is_present, of_blocks = is_there[0], is_there[1:]
-    is_known = (of_blocks == is_present).all(axis=1)
-    present = numbers[:, :, is_present].transpose(2, 1, 0)
-    left_out = np.ascontiguousarray(present[:, 1:][:, is_known]) if is_known.any() else None
-    return np.ascontiguousarray(present[:, 0]), left_out, is_present
-
-
 def joined(values) -> str:
     """Join the replicates' values into the text that the column `each` holds."""
     return "; ".join(f"{value:.10g}" for value in values)
@@ -231,29 +148,10 @@ def too_few(rows: pd.DataFrame) -> pd.Series:
     return rows["each"].where(rows["replicates"] < BANDED, "").map(each_of)
 
 
-def mapped(table: pd.DataFrame, function: Callable, *more: str) -> pd.DataFrame:
-    """Apply the monotone `function` to a table's `value`, values without each block, range and
-    columns `more`."""
-    names = [name for name in ("value", *JACKKNIFE_COLUMNS, *more) if name in table]
-    result = table.assign(**{name: function(table[name]) for name in names})
-    if set(ranges.ENDS) <= set(table):
-        with np.errstate(divide="ignore"):  # the logarithm of an end at 0
-            bounds = [function(table[name]) for name in ranges.ENDS]
-        result[ranges.ENDS] = np.sort(bounds, axis=0).T
-    return result
-
-
-def with_value(table: pd.DataFrame, values: pd.Series | float, bounds=ranges.ANY) -> pd.DataFrame:
-    """Replace the values of a table by others, in a range with these `bounds`, that have no values
-    without a block, and no interval."""
-    columns = [*JACKKNIFE_COLUMNS, ranges.SHARE_OF, "low", "high"]
-    table = table.drop(columns=columns, errors="ignore").assign(value=values)
-    return ranges.within(table, bounds)
-
-
-def in_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Scale a table of scores from 0 to 1 to POINTS."""
-    return mapped(table, lambda score: score * POINTS, "control", "selectivity")
+def in_points(rows: pd.DataFrame) -> pd.DataFrame:
+    """Scale scores from 0 to 1, in `value` and SCORES, to POINTS."""
+    names = [name for name in ("value", *SCORES) if name in rows]
+    return rows.assign(**rows[names] * POINTS)
 
 
 def is_own_probe(probe_seeds, probes, seed: int, seeds: int):
@@ -279,30 +177,6 @@ def of_own_probes(parents: pd.DataFrame, seed: int, seeds: int) -> pd.DataFrame:
     model = [parents[key] for key in PROBED if key in parents]
     probes = probe.groupby(model, dropna=False).transform("max")
     return parents[is_own_probe(probe, probes, seed, seeds)]
-
-
-def minus_parents(rows: pd.DataFrame, parents: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Subtract from `rows` the value of `parents` for the same `by` and pretraining run `init`, in
-    `value` and without each block of inputs: the mean over the seed's own probes (`is_own_probe`).
-    Raises UserError where they have none."""
-    keys = [*by, "init"]
-    names = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
-    seeds = rows["seed"].unique()
-    means = {}
-    for seed in seeds:
-        probes = of_own_probes(parents, seed, seeds.max())
-        means[seed] = probes.groupby(keys)[names].mean()
-    index = pd.MultiIndex.from_frame(rows[["seed", *keys]])
-    parent = pd.concat(means, names=["seed"]).reindex(index)
-    is_missing = parent["value"].isna().to_numpy()
-    if is_missing.any():
-        row = rows[is_missing].iloc[0]
-        raise UserError(
-            f"{row['model']} has {', '.join(f'{key} {row[key]}' for key in keys)} and its"
-            " pretrained model has not; delete the latter's table and run its rule again."
-        )
-    differences = {name: rows[name] - parent[name].to_numpy() for name in names}
-    return ranges.within(rows.assign(**differences), ranges.ANY)
 
 
 def spreads(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

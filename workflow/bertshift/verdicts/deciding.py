@@ -263,11 +263,11 @@ class Claims:
         The rows have the order of the paper's file. The papers speak of BERT, or of the `families`
         that the claim's entry there names: where our models are of another, the reason says so.
         """
-        results = Results(labelled(nulls.without_nulls(tables)))
+        results = Results.of(labelled(nulls.without_nulls(tables)))
         null_results = {}
         for null in nulls.NULLS:
             if null_tables := nulls.standing_in(tables, null):
-                null_results[null] = Results(labelled(null_tables))
+                null_results[null] = Results.of(labelled(null_tables))
         order = list(published["claims"])
         claims = [claim for claim in self.all if claim.item == item]
         claims.sort(key=lambda claim: order.index(claim.id))

@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 from bertshift.errors import UserError
 from bertshift.naming import Name
 from bertshift.rows import labelling, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.replicate import Replicate
+from bertshift.rows.table import Table, concat
 
 
 class NotTestableError(Exception):
@@ -145,7 +145,7 @@ class Curve:
         return max(range(1, self.layers + 1), key=lambda k: self[k])
 
 
-def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def labelled(tables: Mapping[str, Table]) -> Table:
     """Put all rows together. `name` says of which model a row is: its tasks (`mrpc`,
     `mrpc.random`, `wnli+mrpc`), `base` or `randomized`; `rte-mnli` of two fine-tuned models that
     are compared.
@@ -157,24 +157,18 @@ def labelled(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         is_difference = "before" in table or "baseline" in table
         if is_difference and "delta" in table:
             table = table.assign(value=table["delta"])  # its blocks are of the difference
-        for model, rows in table.groupby("model", sort=False):
+        for model, rows in table.rows.groupby("model", sort=False):
             name = _name_rows(model, rows)
             # The models of a sweep are variants of one.
             source = path if "position" in rows else model
             key = rows["metric"].iloc[0], name
             if first.setdefault(key, source) == source:
-                parts.append(rows.assign(name=name))
+                parts.append(table.keep(rows.assign(name=name)))
     if not parts:
         raise UserError(
             "claims need the tables of at least one model; list models under 'figures'."
         )
-    table = pd.concat(parts, ignore_index=True)
-    # Texts side by side in one array: rows are taken thousands of times, and an array for each
-    # column takes most of that time.
-    table = table.astype(dict.fromkeys(table.select_dtypes("str"), object)).copy()
-    # In an array of its own: rows get other values as often, without a copy of all numbers.
-    table.insert(table.columns.get_loc("value"), "value", table.pop("value"))
-    return table
+    return concat(parts)
 
 
 def _name_rows(model: str, rows: pd.DataFrame) -> str:
@@ -230,20 +224,23 @@ class Results(_Lookup):
     them; `failed` says by label which rows are of runs that failed to train.
     """
 
-    def __init__(
-        self,
-        table: pd.DataFrame,
-        left_out: pd.DataFrame | None = None,
-        failed: np.ndarray | None = None,
-    ):
-        self.table = table.drop(columns=JACKKNIFE_COLUMNS, errors="ignore")
-        if left_out is None:
-            blocks = table.reindex(columns=JACKKNIFE_COLUMNS)
-            left_out = blocks.dropna(axis=1, how="all").dropna()
-            failed = statistics.failures(table).to_numpy()
+    def __init__(self, table: pd.DataFrame, left_out: pd.DataFrame, failed: np.ndarray):
         super().__init__()
+        self.table = table
         self._left_out, self._failed = left_out, failed
         self.complete = self
+
+    @classmethod
+    def of(cls, table: Table) -> "Results":
+        """Make the results of all rows of `labelled`."""
+        rows, left_out = table.rows, pd.DataFrame(table.left_out, table.rows.index)
+        # Texts side by side in one array: rows are taken thousands of times, and an array for each
+        # column takes most of that time.
+        rows = rows.astype(dict.fromkeys(rows.select_dtypes("str"), object)).copy()
+        # In an array of its own: rows get other values as often, without a copy of all numbers.
+        rows.insert(rows.columns.get_loc("value"), "value", rows.pop("value"))
+        left_out = left_out.dropna(axis=1, how="all").dropna()
+        return cls(rows, left_out, statistics.failures(rows).to_numpy())
 
     @cached_property
     def models(self) -> dict[str, pd.DataFrame]:

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import labelling
+from bertshift.rows.table import Table
 
 DISTANCE, CEILING = "svcca99", "svcca99_null"
 # Metric -> what is read of its tables (variants, inputs), and the label of its panel.
@@ -28,19 +29,19 @@ OTHERS = [
 ]
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate the means by metric (`panel`), model (`series`), variant and layer, with the
     layer's `depth`, 0 to 1; attention's mean is over heads."""
     parts = []
     for metric, (variants, stimuli, _) in PANELS.items():
-        rows = numbers.stack_layers(inputs, metric, variants, stimuli).assign(panel=metric)
-        parts.append(numbers.ours(rows, "panel", "model"))
+        measured = numbers.stack_layers(inputs, metric, variants, stimuli).assign(panel=metric)
+        parts.append(numbers.ours(measured, "panel", "model"))
     table = numbers.join(*parts)
     table.loc[table["variant"] == CEILING, "provenance"] = "derived"
     return table.assign(depth=table["layer"] / table.groupby("series")["layer"].transform("max"))
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a row of panels a task, one panel a metric, one line a checkpoint."""
     table = tidy(inputs)
     task_of = table["series"].map(labelling.stages_of)

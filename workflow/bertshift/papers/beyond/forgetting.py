@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.rows import labelling, statistics
+from bertshift.rows.table import Table, concat
 
 FORGOTTEN, RSA, MOVED = "forgotten", "rsa", "moved"
 # The numbers of a run beside what it forgot, and the labels of their axes.
@@ -20,24 +21,25 @@ UNIGRAM = style.UNRELATED | {"color": "#666666", "linewidth": 1.0}
 HOLLOW = "Hollow dots: runs that failed to train."
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate runs, and losses by layer. Panel `runs` has for each run (`series`: the model and
     the run) what it forgot, its RSA and its weights' distance. The panel of each checkpoint has
     the losses by layer of its models and (`parent`, `unigram`) of its own."""
     tables = numbers.of_measure(inputs, "forgetting")
-    rows = numbers.stack(tables, "forgetting", ["model", "parent", "unigram", FORGOTTEN])
-    is_run = rows["variant"] == FORGOTTEN
+    losses = numbers.stack(tables, "forgetting", ["model", "parent", "unigram", FORGOTTEN])
+    is_run = losses["variant"] == FORGOTTEN
     moved = numbers.stack(tables, "weights_moved", ["whole"]).assign(variant=MOVED)
     similar = numbers.stack(numbers.of_measure(inputs, RSA), RSA, ["content"], ["wiki"])
-    is_last = similar["layer"] == similar.groupby("model")["layer"].transform("max")
-    similar = similar[is_last].assign(variant=RSA)
-    runs = pd.concat([rows[is_run], similar, moved], ignore_index=True)
-    names = [f"{row.model}, run {row.init}, seed {row.seed}" for row in runs.itertuples()]
+    is_last = similar["layer"] == similar.rows.groupby("model")["layer"].transform("max")
+    similar = similar.where(is_last).assign(variant=RSA)
+    runs = concat([losses.where(is_run), similar, moved])
+    names = [f"{row.model}, run {row.init}, seed {row.seed}" for row in runs.rows.itertuples()]
     runs = runs.assign(panel="runs", series=names)
-    curves = rows[~is_run]
+    curves = losses.where(~is_run)
     curves = curves.assign(panel=curves["model"].map(labelling.base_of), series=curves["model"])
     is_models = curves["variant"] == "model"
-    parts = [runs, curves[is_models], _parents(curves[~is_models], curves)]
+    parents = _parents(curves.rows[~is_models], curves.rows)
+    parts = [runs, curves.where(is_models), curves.keep(parents)]
     by, group_by = [*numbers.COLUMNS[:6], "model"], ["series", "model", "stimuli"]
     means = [numbers.means(part, by, group_by) for part in parts]
     return numbers.join(*means, columns=[*numbers.COLUMNS[:6], "model", *numbers.VALUES])
@@ -52,7 +54,7 @@ def _parents(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     return parents.assign(series=base, model=base, table=tables, seed=0, failed=False)
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw above a panel for each of BESIDE, and below one for each checkpoint."""
     table = tidy(inputs)
     is_run = table["panel"] == "runs"

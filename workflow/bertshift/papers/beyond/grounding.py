@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import grounding, labelling
 from bertshift.rows.provenance import joined
+from bertshift.rows.table import Table
 
 LEVEL = 0.05
 MEASURES = {
@@ -53,14 +54,14 @@ ACROSS = 2  # panels side by side
 LABELS, PANEL, ROW, HEADER, LINE = 1.2, 2.8, 0.21, 0.75, 0.16  # inches
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate a row for each task, measure, summary of layers and difference in behaviour. It has
     rho (`value`), its p and q, the numbers of `runs`, `pairs` and `orders` of the runs behind
     them, and p and orders of seeds alone."""
     parts = []
     for path, table in inputs.items():
         name = path.removeprefix("results/grounding/").removesuffix(".tsv")
-        rows = grounding.tracking(table).rename(columns={"rho": "value"})
+        rows = grounding.tracking(table.rows).rename(columns={"rho": "value"})
         rows = rows.assign(
             panel=name,
             series=name,
@@ -72,13 +73,13 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             high=np.nan,
             source="ours",
             provenance="measured",
-            **joined(table),
+            **joined(table.rows),
         )
         parts.append(rows)
     return numbers.join(*parts, columns=COLUMNS)
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a panel for each task: measures down, differences in behaviour across. Each difference
     is shown in the last layer and as the mean over layers."""
     table = tidy(inputs)

@@ -11,8 +11,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
 from bertshift.naming import Name, is_pair
-from bertshift.rows import labelling, nulls, statistics
+from bertshift.rows import labelling, nulls
 from bertshift.rows.nulls import model_of
+from bertshift.rows.table import Table, concat
 
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
 # Panels over layers: the metric's variant and inputs, and the label.
@@ -44,7 +45,7 @@ def row_of(model: str) -> str:
     return str(Name.of(model).plain)
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate what the figure shows. By panel, model (`series`) and layer these are the means of
     BY_LAYER, for weights over the four matrices; by matrix and `rank`, the singular values, mean
     over layers. There are also the scores, in points, and by `task` the differences of edge
@@ -52,39 +53,41 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts = []
     for panel, (variants, stimuli, _) in BY_LAYER.items():
         metric = panel if panel in WITH_NULLS else "spectra"
-        rows = numbers.stack_layers(inputs, metric, variants, stimuli)
-        parts.append(_average(rows.assign(panel=panel)))
+        measured = numbers.stack_layers(inputs, metric, variants, stimuli)
+        parts.append(_average(measured.assign(panel=panel)))
     spectra = numbers.stack(numbers.of_measure(inputs, "spectra"), "spectra", ["singular"])
     parts.append(_average(spectra.assign(panel="singular", layer=0)))
     parts.append(_average(_scores(inputs)))
     probes = numbers.of_measure(inputs, "edge_probes")
     deltas = {path: table for path, table in probes.items() if is_pair(path)}
     if deltas:
-        rows = statistics.in_points(numbers.rows_of(deltas, "edge_probe_delta"))
-        rows = rows[(rows["variant"] == "mix") & (rows["view"] == "micro_all")]
-        parts.append(_average(rows.assign(panel="edges", layer=0, head=0, stimuli="edges")))
+        edges = numbers.rows_of(deltas, "edge_probe_delta").in_points()
+        edges = edges.where((edges["variant"] == "mix") & (edges["view"] == "micro_all"))
+        parts.append(_average(edges.assign(panel="edges", layer=0, head=0, stimuli="edges")))
     return numbers.join(*parts, columns=COLUMNS)
 
 
-def _scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def _scores(inputs: Mapping[str, Table]) -> Table:
     tables = numbers.of_measure(inputs, "scores").items()
-    scores = pd.concat([table.assign(table=path) for path, table in tables])
-    scores = scores[scores["headline"]]
+    scores = concat(table.assign(table=path) for path, table in tables)
+    scores = scores.where(scores["headline"])
     scores = scores.assign(variant=scores["metric"], stimuli=scores["task"])
-    return statistics.in_points(scores.assign(panel="score", layer=0, head=0))
+    return scores.assign(panel="score", layer=0, head=0).in_points()
 
 
-def _average(rows: pd.DataFrame) -> pd.DataFrame:
+def _average(measured: Table) -> pd.DataFrame:
     """Average over replicates; columns that a row does not have are empty, or 0."""
     defaults = {"matrix": "", "rank": 0, "task": ""}
+    rows = measured.rows
     columns = {column: rows.get(column, default=empty) for column, empty in defaults.items()}
     rows = rows.assign(series=rows["model"], **columns)
     rows.loc[rows["panel"].isin(["norm", "intruders"]), "matrix"] = ""
     rows.loc[rows["panel"] != "edges", "task"] = ""
-    return numbers.means(rows, [*COLUMNS[:9], "model"], ["series", "model", "stimuli"])[COLUMNS]
+    by, group_by = [*COLUMNS[:9], "model"], ["series", "model", "stimuli"]
+    return numbers.means(measured.keep(rows), by, group_by)[COLUMNS]
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw for each task two rows of panels, by layer and by singular value, and one of edge
     probes where there are any."""
     table = tidy(inputs)

@@ -13,10 +13,10 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from bertshift.figures import layers, numbers, style
 from bertshift.naming import Name
 from bertshift.rows import labelling, nulls, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import model_of
 from bertshift.rows.provenance import ORIGIN
+from bertshift.rows.table import Table, concat
 
 
 class Measure(NamedTuple):
@@ -60,7 +60,7 @@ def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
     return float(np.interp(half, change[step], shares[step]))
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate the means by `panel` (a metric, `score`, `loss` or `half of <metric>`), model
     (`series`), layer and share of the training steps. Nulls at each share have `half of <metric>`
     alone.
@@ -71,44 +71,47 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     scores = _over_training(inputs, "scores")
     changes = {metric: _changes(inputs, metric) for metric in MEASURES}
-    null_rows = [rows[nulls.is_null(rows["series"])] for rows in changes.values()]
-    outcomes = _outcomes(pd.concat([scores, *null_rows]))
-    headline = statistics.in_points(scores[scores["headline"]])
+    null_rows = [change.rows[nulls.is_null(change["series"])] for change in changes.values()]
+    outcomes = _outcomes(pd.concat([scores.rows, *null_rows]))
+    headline = scores.where(scores["headline"]).in_points()
     headline = headline.assign(panel="score", variant=headline["metric"], layer=0)
-    runs = _over_training(inputs, "losses").groupby(["table", *RUN], sort=False)
-    losses = pd.concat([_thin(run) for _, run in runs])
+    runs = _over_training(inputs, "losses").rows.groupby(["table", *RUN], sort=False)
+    losses = pd.concat([_thin(run) for _, run in runs], ignore_index=True)
+    losses = Table.of(losses).within(ranges.POSITIVE)
     parts, halves = [_average(headline, outcomes), _average(losses, outcomes)], []
-    for metric, rows in changes.items():
-        models = rows[~nulls.is_null(rows["series"])]
+    for metric, change in changes.items():
+        models = change.where(~nulls.is_null(change["series"]))
         parts.append(_average(models.assign(panel=metric), outcomes))
-        halves.append(_halves(rows.assign(panel=f"half of {metric}")))
-    halves = pd.concat(halves)
-    parts.append(_average(halves, outcomes, []) if len(halves) else halves)
+        halves.append(_halves(change.assign(panel=f"half of {metric}")))
+    halves = concat(halves)
+    if len(halves):
+        parts.append(_average(halves, outcomes, []))
     table = numbers.join(*parts, columns=COLUMNS)
     table.loc[table["panel"].str.startswith("half"), "provenance"] = "derived"
     return table
 
 
-def _add_shares(rows: pd.DataFrame) -> pd.DataFrame:
+def _add_shares(measured: Table) -> Table:
     """Add `series`, the model at the end of its training, and `share`, how far on the way to it a
     row's model was taken."""
     series, shares = {}, {}
-    for model in rows["model"].unique():
+    for model in measured["model"].unique():
         name = Name.of(model)
         snapshot = name.variant("at")
         series[model] = str(name.without("at"))
         shares[model] = float(snapshot["share"]) if snapshot else ALL
-    return rows.assign(series=rows["model"].map(series), share=rows["model"].map(shares))
+    models = measured["model"]
+    return measured.assign(series=models.map(series), share=models.map(shares))
 
 
-def _changes(inputs: Mapping[str, pd.DataFrame], metric: str) -> pd.DataFrame:
+def _changes(inputs: Mapping[str, Table], metric: str) -> Table:
     measure = MEASURES[metric]
-    rows = numbers.stack_layers(inputs, metric, measure.variants, measure.stimuli)
-    rows = _add_shares(rows)
-    shares = rows.groupby("series")["share"].agg(set)
+    change = numbers.stack_layers(inputs, metric, measure.variants, measure.stimuli)
+    change = _add_shares(change)
+    shares = change.rows.groupby("series")["share"].agg(set)
     # Archives may have nulls of the whole change alone, which say nothing of when.
     incomplete = [series for series in shares.index if shares[series] != shares[model_of(series)]]
-    return rows[~rows["series"].isin(incomplete)]
+    return change.where(~change["series"].isin(incomplete))
 
 
 def _outcomes(rows: pd.DataFrame) -> pd.Series:
@@ -116,10 +119,9 @@ def _outcomes(rows: pd.DataFrame) -> pd.Series:
     return rows[rows["share"] == ALL].drop_duplicates(RUN).set_index(RUN)["failed"]
 
 
-def _over_training(inputs: Mapping[str, pd.DataFrame], folder: str) -> pd.DataFrame:
+def _over_training(inputs: Mapping[str, Table], folder: str) -> Table:
     tables = numbers.of_measure(inputs, folder)
-    parts = [table.assign(table=path) for path, table in tables.items()]
-    return _add_shares(pd.concat(parts, ignore_index=True))
+    return _add_shares(concat(table.assign(table=path) for path, table in tables.items()))
 
 
 def _thin(run: pd.DataFrame) -> pd.DataFrame:
@@ -128,59 +130,56 @@ def _thin(run: pd.DataFrame) -> pd.DataFrame:
     curve["value"] = curve["smoothed"]
     curve = curve.assign(panel="loss", variant="smoothed", layer=0)
     run_facts = run[["table", *RUN, *ORIGIN]].head(1)
-    return curve.merge(ranges.within(run_facts, ranges.POSITIVE), how="cross")
+    return curve.merge(run_facts, how="cross")
 
 
-def _halves(rows: pd.DataFrame) -> pd.DataFrame:
+def _halves(change: Table) -> Table:
     """Find the share of training at half of the change, one row a replicate and layer; where a
     layer does not surely change, there is none."""
-    if rows["panel"].str.endswith("rsa").all():
-        rows = statistics.mapped(rows, lambda similarity: 1 - similarity)
-    rows = rows[_changes_surely(rows)]
-    if rows.empty:
-        return rows
-    layer_of_run = [*RUN, "ref_init", "ref_seed", "layer"]
-    rows = rows.sort_values("share", kind="stable")
-    halves = [_half_of_layer(layer) for _, layer in rows.groupby(layer_of_run, sort=False)]
-    table = pd.DataFrame(halves).drop(columns=["low", "high"], errors="ignore")
-    return ranges.within(table.dropna(subset="value"), (0.0, ALL))
+    if change["panel"].str.endswith("rsa").all():
+        change = change.mapped(lambda similarity: 1 - similarity)
+    change = change.where(_changes_surely(change))
+    if not len(change):
+        return change
+    rows = change.rows.sort_values("share", kind="stable")
+    layers_of_runs = rows.groupby([*RUN, "ref_init", "ref_seed", "layer"], sort=False)
+    halves = concat(_half_of_layer(change.keep(layer)) for _, layer in layers_of_runs)
+    return halves.where(halves["value"].notna()).within((0.0, ALL))
 
 
-def _changes_surely(rows: pd.DataFrame) -> np.ndarray:
+def _changes_surely(change: Table) -> np.ndarray:
     """Mark the rows of layers whose final change has an interval without 0, or none; nothing is
     half of another."""
-    final = numbers.trained(rows[rows["share"] == ALL], ["series"])
+    final = numbers.trained(change.where(change["share"] == ALL), ["series"])
     # On its own scale, as an interval in the range of a distance never has its end.
-    final = ranges.within(final, ranges.ANY)
-    change = statistics.summarise(final, ["series", "layer"], ["series"])
-    unsure = change.loc[change["low"] <= 0, ["series", "layer"]]
-    layers_of_rows = pd.MultiIndex.from_frame(rows[["series", "layer"]])
+    means = final.within(ranges.ANY).averaged(["series", "layer"], ["series"])
+    unsure = means.loc[means["low"] <= 0, ["series", "layer"]]
+    layers_of_rows = pd.MultiIndex.from_frame(change.rows[["series", "layer"]])
     return ~layers_of_rows.isin(pd.MultiIndex.from_frame(unsure))
 
 
-def _half_of_layer(layer: pd.DataFrame) -> dict:
+def _half_of_layer(layer: Table) -> Table:
     """Find the share of training at half of the change of one layer of one replicate, `layer` by
-    share, and the same without each block."""
+    share, and the same without each block: one row."""
     shares = list(layer["share"])
-    blocks = [name for name in JACKKNIFE_COLUMNS if name in layer and layer[name].notna().all()]
-    left_out = [half_change(shares, list(layer[name])) for name in blocks]
-    if np.isnan(left_out).any():  # without some block the layer does not change
-        left_out = [np.nan] * len(blocks)
-    last = layer.iloc[-1].drop(JACKKNIFE_COLUMNS, errors="ignore").to_dict()
-    value = half_change(shares, list(layer["value"]))
-    tables = "; ".join(layer["table"])
-    return last | {"value": value, "table": tables} | dict(zip(blocks, left_out, strict=True))
+    changes = layer.numbers
+    is_known = changes.notna().all()
+    halves = changes.apply(lambda change: half_change(shares, list(change))).where(is_known)
+    if halves[is_known].isna().any():  # without some block the layer does not change
+        halves.iloc[1:] = np.nan
+    last = layer.keep(layer.rows.tail(1)).assign(table="; ".join(layer["table"]))
+    return last.with_numbers(halves.to_frame().T)
 
 
 def _average(
-    rows: pd.DataFrame, outcomes: pd.Series, more_keys: Sequence[str] = ("share",)
+    measured: Table, outcomes: pd.Series, more_keys: Sequence[str] = ("share",)
 ) -> pd.DataFrame:
-    failed = outcomes.reindex(pd.MultiIndex.from_frame(rows[RUN])).to_numpy()
+    failed = outcomes.reindex(pd.MultiIndex.from_frame(measured.rows[RUN])).to_numpy()
     by = ["panel", "series", "variant", "layer", *more_keys]
-    return numbers.means(rows.assign(failed=failed), by, ["panel", "series"])
+    return numbers.means(measured.assign(failed=failed), by, ["panel", "series"])
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a column of panels a task: score, loss, a heat map a measure, and the share of training
     at half of the change."""
     table = tidy(inputs)

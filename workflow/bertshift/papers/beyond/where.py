@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from bertshift.figures import grids, numbers, style
 from bertshift.metrics.layer_cka import contrast
 from bertshift.rows import labelling, ranges
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.nulls import is_null
+from bertshift.rows.table import Table, concat
 
 TOKENS = "content"
 CONTRASTS = {"before": "before_contrast", "after": "after_contrast"}
@@ -27,15 +27,15 @@ CONTRAST = partial(grids.number, signed=True, decimals=2)
 LOOK = {"cmap": "viridis", "vmin": 0, "vmax": 1}
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate for each model (`series`) three maps (`variant`), and the contrasts of the first
     two, in rows of `layer` 0 and `ref_layer` 0. Nulls have the contrast of the second alone."""
-    rows = numbers.stack(inputs, "layer_cka", [*MAPS])
-    rows = rows[rows["tokens"] == TOKENS]
-    rows = rows.assign(series=rows["model"], panel=rows["variant"])
-    is_of_null = is_null(rows["model"])
-    parts = [rows[~is_of_null]]
-    contrasts = _contrasts(rows[~is_of_null | (rows["variant"] == "after")])
+    measured = numbers.stack(inputs, "layer_cka", [*MAPS])
+    measured = measured.where(measured["tokens"] == TOKENS)
+    measured = measured.assign(series=measured["model"], panel=measured["variant"])
+    is_of_null = is_null(measured["model"])
+    parts = [measured.where(~is_of_null)]
+    contrasts = _contrasts(measured.where(~is_of_null | (measured["variant"] == "after")))
     if len(contrasts):
         parts.append(contrasts)
     by, group_by = [*COLUMNS[:7], "model"], ["series", "model", "stimuli"]
@@ -43,22 +43,22 @@ def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return numbers.join(*means, columns=COLUMNS)
 
 
-def _contrasts(rows: pd.DataFrame) -> pd.DataFrame:
+def _contrasts(measured: Table) -> Table:
     """Calculate the contrast of each replicate and map in which both thirds have layers enough,
     one row each."""
-    runs = rows[rows["variant"].isin(CONTRASTS)].groupby(
-        ["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False
-    )
-    measured = ["value", *(name for name in JACKKNIFE_COLUMNS if name in rows)]
+    rows = measured.rows[measured["variant"].isin(CONTRASTS)]
+    runs = rows.groupby(["model", "variant", "init", "seed", "ref_init", "ref_seed"], sort=False)
+    values = measured.numbers
     parts = []
     for (_, variant, *_), run in runs:
-        contrasts = run.set_index(CELL)[measured].apply(contrast)
-        part = run.iloc[:1].assign(variant=CONTRASTS[variant], **contrasts)
-        parts.append(part.assign(layer=0, ref_layer=0))
-    return ranges.within(pd.concat(parts).dropna(subset="value"), ranges.ANY)
+        cells = values.loc[run.index].set_index(pd.MultiIndex.from_frame(run[CELL]))
+        part = run.iloc[:1].assign(variant=CONTRASTS[variant], layer=0, ref_layer=0)
+        parts.append(measured.keep(part).with_numbers(cells.apply(contrast).to_frame().T))
+    contrasts = concat(parts).within(ranges.ANY)
+    return contrasts.where(contrasts["value"].notna())
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a column a model, a row a map, with the contrast of the upper third over each."""
     table = tidy(inputs)
     models = list(table.loc[~is_null(table["series"]), "series"].unique())

@@ -2,6 +2,7 @@
 fine-tuning."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +12,9 @@ from matplotlib.patches import Rectangle
 
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import labelling, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import NONE
 from bertshift.rows.significance import benjamini_hochberg, of_least_certain
+from bertshift.rows.table import Table, concat
 
 BY = ["model", "final", "intermediate", "heads", "score"]
 COLUMNS = ["panel", *BY[1:], "p", "q", "p_runs", "q_runs", "changed", "n", "se", *numbers.VALUES]
@@ -32,7 +33,7 @@ LABELS, CELL, ROW, HEADER = 0.95, 1.45, 0.8, 0.6  # inches
 LINE = 0.178  # shares of a row
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFrame:
     """Tabulate the panels `score`, `gain` (over direct fine-tuning), `best_of_two` (where two
     seeds share a pretraining run) and `majority`; `intermediate` is empty for direct fine-tuning.
 
@@ -40,12 +41,13 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     Benjamini-Hochberg over all chains with the same `heads`. `se` of a published accuracy:
     binomial, over the examples.
     """
-    rows = scores(inputs, published["figure2"]["metrics"])
+    measured = scores(inputs, published["figure2"]["metrics"])
+    rows = measured.rows
     is_direct = rows["intermediate"] == ""
-    chained = rows[~is_direct].drop(columns=REFERENCE)
+    chained = measured.where(~is_direct).drop(*REFERENCE)
     gain = numbers.means_of_all(chained.assign(value=chained["delta"]), BY, ["model"])
-    gain = gain.merge(tests(chained), on=BY).assign(panel="gain")
-    score = numbers.means_of_all(score_blocks(rows), BY, ["model"]).assign(panel="score")
+    gain = gain.merge(tests(chained.rows), on=BY).assign(panel="gain")
+    score = numbers.means_of_all(score_blocks(measured), BY, ["model"]).assign(panel="score")
     by_run = rows.groupby(["model", "init"])["value"].agg(statistics.best_of_two)
     best = by_run.groupby("model").mean()
     best = _replace_mean(score, best, "best_of_two")
@@ -56,7 +58,7 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return numbers.join(score, gain, best, majority, *paper, columns=COLUMNS)
 
 
-def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd.DataFrame:
+def scores(inputs: Mapping[str, Table], metrics: Mapping[str, str]) -> Table:
     """Select one row for each replicate of every model, alone or a chain. It has the score that
     `metrics` names for the model's task, or else the headline, and the run to which a chain is
     compared. A run at the level of the majority class is a result here, and counts."""
@@ -64,30 +66,29 @@ def scores(inputs: Mapping[str, pd.DataFrame], metrics: Mapping[str, str]) -> pd
     for path, table in inputs.items():
         table = table.assign(table=path)
         if "delta" not in table:
-            table = table.rename(columns={"metric": "score"})
+            table = table.rename(metric="score")
         task = table["task"].iloc[0]
         selected = table["score"] == metrics.get(task)
         if not selected.any():
             selected = table["headline"]
-        parts.append(table[selected])
-    rows = pd.concat(parts, ignore_index=True)
-    rows = rows.drop(columns=["low", "high"], errors="ignore")
-    intermediate, heads = zip(*map(labelling.intermediate_of, rows["model"]))
-    return rows.assign(final=rows["task"], intermediate=intermediate, heads=heads)
+        parts.append(table.where(selected))
+    measured = concat(parts)
+    intermediate, heads = zip(*map(labelling.intermediate_of, measured["model"]))
+    return measured.assign(final=measured["task"], intermediate=intermediate, heads=heads)
 
 
-def score_blocks(rows: pd.DataFrame) -> pd.DataFrame:
+def score_blocks(measured: Table) -> Table:
     """Give each row of `scores` the values of its score without each block. A chain's table has
     those of its gain over a run of the model alone; the values of that run are added to them."""
-    jackknife = [name for name in JACKKNIFE_COLUMNS if name in rows]
+    rows = measured.rows
     is_direct = rows["intermediate"] == ""
-    direct = rows[is_direct].set_index(["final", "init", "seed"])[jackknife]
-    reference = pd.MultiIndex.from_frame(rows[["final", *REFERENCE]], names=direct.index.names)
-    before = direct.reindex(reference).set_index(rows.index)
-    values = rows[jackknife].where(is_direct, rows[jackknife] + before)
+    direct = measured.where(is_direct).averages(["final", "init", "seed"])
+    reference = pd.MultiIndex.from_frame(rows[["final", *REFERENCE]])
+    before = direct.drop(columns="value").reindex(reference).to_numpy()
+    left_out = measured.left_out + np.where(is_direct.to_numpy()[:, None], 0, before)
+    of_scores = replace(measured, left_out=left_out)
     bounds = ranges.of(rows.assign(metric=rows["score"])).T
-    rows = ranges.within(rows.assign(**values), bounds)
-    return rows.drop(columns=[*REFERENCE, "ref_failed"], errors="ignore")
+    return of_scores.within(bounds).drop(*REFERENCE, "ref_failed")
 
 
 def tests(chained: pd.DataFrame) -> pd.DataFrame:
@@ -146,7 +147,7 @@ def read_published(published: Mapping, tasks: Sequence[str]) -> Iterator[pd.Data
         yield numbers.published(facts, paper, panel="gain", **gains.to_dict("list"))
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a matrix of final x intermediate tasks for each kind of head; the paper's numbers are
     grey."""
     table = tidy(inputs, published)

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import labelling
+from bertshift.rows.table import Table
 
 AFTER_TASKS = ["panel", "series", "heads", "variant", "step"]
 BY_LAYER = ["panel", "series", "position", "layers", "step"]
@@ -26,14 +27,14 @@ WIDTHS = {"": 1.1, "fresh": 1.1, "carry": 0.5}  # points, by the head of the las
 SHIFT = 0.02  # of the steps, from one interval at the end to the next
 
 
-def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure1(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a panel per final task and a line per intermediate task: smoothed, with the interval
     of the last step behind its end. Bands of all steps would hide the lines.
 
     The table is by final task (`panel`), intermediate task or `direct` (`series`), head and step;
     variant `loss` or `smoothed`.
     """
-    tables = [table.assign(table=path) for path, table in inputs.items()]
+    tables = [table.rows.assign(table=path) for path, table in inputs.items()]
     rows = pd.concat(tables, ignore_index=True).rename(columns={"value": "loss"})
     intermediate, heads = zip(*map(labelling.intermediate_of, rows["model"]))
     rows = rows.assign(
@@ -41,8 +42,8 @@ def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
         series=[task or DIRECT for task in intermediate],
         heads=heads,
     )
-    rows = stack_losses(rows, "variant")
-    means = numbers.means_of_all(rows, AFTER_TASKS, ["panel", "series", "heads"])
+    losses = stack_losses(rows, "variant")
+    means = numbers.means_of_all(losses, AFTER_TASKS, ["panel", "series", "heads"])
     table = numbers.join(means, columns=[*AFTER_TASKS, *numbers.VALUES])
     tasks = list(table["panel"].unique())
     lines = math.ceil(len(tasks) / 2)
@@ -100,10 +101,10 @@ def _write_label(series: str) -> str:
     return series if series == DIRECT else f"after {labelling.WORDS.get(series, series)}"
 
 
-def stack_losses(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+def stack_losses(rows: pd.DataFrame, column: str) -> Table:
     """Stack the losses and the smoothed losses; `column` tells them apart."""
     facts = [name for name in rows if name not in LOOKS]
-    return rows.melt(facts, list(LOOKS), column)
+    return Table.of(rows.melt(facts, list(LOOKS), column))
 
 
 def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +123,7 @@ def on_common_steps(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure4(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw one panel per task, with a line for each first re-initialised layer; the plain model is
     black.
 
@@ -132,10 +133,9 @@ def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     parts = []
     for path, table in inputs.items():
         plain_model = min(table["model"], key=len)
-        losses = table.rename(columns={"value": "loss"}).assign(panel=plain_model, table=path)
-        losses = on_common_steps(losses)
-        rows = stack_losses(losses, "series")
-        means = numbers.means_of_all(rows, BY_LAYER, ["panel"])
+        losses = table.rows.rename(columns={"value": "loss"})
+        losses = on_common_steps(losses.assign(panel=plain_model, table=path))
+        means = numbers.means_of_all(stack_losses(losses, "series"), BY_LAYER, ["panel"])
         parts.append(means.sort_values(BY_LAYER, kind="stable"))
     table = numbers.join(*parts, columns=[*BY_LAYER, *numbers.VALUES])
     panels = table.groupby("panel", sort=False)

@@ -2,6 +2,7 @@
 layer or by head (7 to 10)."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import grids, numbers, style
-from bertshift.rows import labelling, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows import labelling, ranges
 from bertshift.rows.provenance import ORIGIN
+from bertshift.rows.table import Table, concat
 
 BY = ["panel", "series", "score", "layer", "head"]
 COLUMNS = [*BY, "sd", "runs", "p", "q", *numbers.VALUES]
@@ -31,17 +32,16 @@ REPORTED = (
 SUMMARISED = "; below ours are its summaries, each of one run"
 
 
-def deltas(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def deltas(inputs: Mapping[str, Table]) -> Table:
     """Select the headline rows of results/reinit_heads; `value` is the difference from the mean of
     the baselines, whose noise all seeds share."""
-    tables = [table.assign(table=path) for path, table in inputs.items()]
-    rows = pd.concat(tables, ignore_index=True)
-    rows = rows[rows["headline"]]
-    noise = {
-        "shared_variance": (rows["baseline_sd"] ** 2 / rows["baseline_n"]).fillna(0),
-        "shared_freedom": (rows["baseline_n"] - 1).clip(lower=1),
-    }
-    return rows.assign(panel=rows["model"], series=DELTA, value=rows["delta"], **noise)
+    measured = concat(table.assign(table=path) for path, table in inputs.items())
+    measured = measured.where(measured["headline"])
+    rows = measured.rows
+    variance = (rows["baseline_sd"] ** 2 / rows["baseline_n"]).fillna(0)
+    freedom = (rows["baseline_n"] - 1).clip(lower=1)
+    measured = replace(measured, shared=np.column_stack([variance, freedom]))
+    return measured.assign(panel=rows["model"], series=DELTA, value=rows["delta"])
 
 
 def failures(rows: pd.DataFrame) -> str:
@@ -62,25 +62,25 @@ def failures(rows: pd.DataFrame) -> str:
     return " ".join(sentences)
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table], published: Mapping, key: str) -> pd.DataFrame:
     """Tabulate differences by layer and head with their p and q (the largest of any pretraining
     run). Add the baselines (layer 0), with the sd between their seeds and their number, and the
     paper's panel, the figure `key` of its file."""
-    rows = deltas(inputs)
+    measured = deltas(inputs)
+    rows = measured.rows
     # A model at the level of the majority class is a result here.
-    mean = numbers.means_of_all(rows, BY, ["panel"])
+    mean = numbers.means_of_all(measured, BY, ["panel"])
     chance = rows.groupby(BY, as_index=False)[["p", "q"]].agg(lambda p: p.max(skipna=False))
     mean = mean.merge(chance, on=BY)
     paper = read_published(rows, published, key)
-    return numbers.join(mean, average_baselines(rows), *paper, columns=COLUMNS)
+    return numbers.join(mean, average_baselines(measured), *paper, columns=COLUMNS)
 
 
-def average_baselines(rows: pd.DataFrame) -> pd.DataFrame:
+def average_baselines(measured: Table) -> pd.DataFrame:
     """Average the baselines over pretraining runs, and count their runs."""
-    baselines = rows.drop_duplicates(["panel", "init"])
+    baselines = measured.rows.drop_duplicates(["panel", "init"])
     baselines = baselines.assign(series=BASELINE, layer=0, head=0)
     bounds = ranges.of(baselines.assign(metric=baselines["score"])).T
-    baselines = statistics.with_value(baselines, baselines["baseline"], bounds)
     used = baselines["baseline_n"]
     all_failed = baselines["baseline_failed"].astype(bool)
     counts = baselines.assign(
@@ -93,7 +93,8 @@ def average_baselines(rows: pd.DataFrame) -> pd.DataFrame:
         trained=("trained", "sum"),
         failed=("failed", "sum"),
     )
-    mean = numbers.means(baselines.drop(columns="failed"), BY, ["panel"])
+    own = measured.keep(baselines.drop(columns="failed"))
+    mean = numbers.means(own.with_value(baselines["baseline"], bounds), BY, ["panel"])
     return mean.drop(columns=["trained", "failed"]).merge(counts, on=BY)
 
 
@@ -140,7 +141,7 @@ def cells_of(entry: Mapping, down: str = "layer", across: str = "head") -> pd.Da
     return pd.DataFrame(cells)
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping, key: str) -> style.Drawn:
     """Draw a heat map of layers x heads with its numbers, and the paper's below it."""
     table = tidy(inputs, published, key)
     parts = []
@@ -159,7 +160,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str) -> st
         figure,
         table[table["series"] == DELTA],
         by_chance(table),
-        failures(deltas(inputs)),
+        failures(deltas(inputs).rows),
         numbers.cited(published, key, table, REPORTED),
         with_intervals=table[:0],
     )
@@ -238,12 +239,11 @@ def by_chance(table: pd.DataFrame) -> str:
     return f"Of {len(tested)} heads tested {starred} have a star; {chance:.2g} would by chance."
 
 
-def summaries(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Summarise `value`, and the values without each block, by `keys` and by `series`, the name of
-    the statistic. Standard deviations have ddof 1 (none of one value), quartiles are linear (none
-    of fewer than FOR_QUARTILES)."""
-    columns = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
-    groups = rows.groupby(keys, sort=False)[columns]
+def summaries(rows: pd.DataFrame, measured: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Summarise what was measured of each of `rows`, `value` and maybe others, by the columns
+    `keys` and by `series`, the name of the statistic. Standard deviations have ddof 1 (none of one
+    value), quartiles are linear (none of fewer than FOR_QUARTILES)."""
+    groups = measured.groupby([rows[key] for key in keys], sort=False)
     statistic = {
         "count": groups.count(),
         "mean": groups.mean(),
@@ -259,22 +259,34 @@ def summaries(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def tidy_summaries(
-    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, differences: str, unit: str
+    inputs: Mapping[str, Table], published: Mapping, key: str, differences: str, unit: str
 ) -> pd.DataFrame:
     """Summarise each replicate by `unit`, `layer` or `head`, and average over replicates. Add the
     paper's figure `key` as it is printed, and as its figure of `differences` gives it (provenance
     `derived`)."""
-    rows = deltas(inputs)
-    ours = summaries(rows, ["panel", "init", "seed", *ORIGIN, "table", *ranges.SHARED, unit])
-    ours["head" if unit == "layer" else "layer"] = 0
-    floor = ranges.ENDS[0]
-    ours.loc[ours["series"].isin(NOT_DIFFERENCES), [floor, "shared_variance"]] = 0.0
-    ours = numbers.means(ours, CELL, ["panel"])
+    measured = deltas(inputs)
+    rows = measured.rows
+    ours = numbers.means(_summarise_replicates(measured, unit), CELL, ["panel"])
     heads = numbers.runs_of(rows, ["panel", "layer", "head"])
     counts = heads.groupby(["panel", unit]).sum()
     ours = ours.drop(columns=list(counts)).join(counts, on=["panel", unit])
     paper = read_published_summaries(rows, published, key, differences, unit)
     return numbers.join(ours, *paper, columns=[*CELL, *numbers.VALUES])
+
+
+def _summarise_replicates(measured: Table, unit: str) -> Table:
+    """Summarise each replicate by `unit`, as rows of `layer` and `head`, one of them 0."""
+    variance, freedom = measured.shared.T
+    rows = measured.rows.assign(variance=variance, freedom=freedom)
+    keys = ["panel", "init", "seed", *ORIGIN, "table", "variance", "freedom", unit]
+    table = summaries(rows, measured.numbers, keys)
+    table["head" if unit == "layer" else "layer"] = 0
+    is_difference = ~table["series"].isin(NOT_DIFFERENCES)
+    blocks = list(measured.numbers.columns[1:])
+    summarised = Table.of(table.drop(columns=blocks), table[blocks].to_numpy())
+    shared = np.column_stack([table["variance"].where(is_difference, 0.0), table["freedom"]])
+    floor = np.where(is_difference, -np.inf, 0.0)
+    return replace(summarised, shared=shared).within((floor, np.inf))
 
 
 def read_published_summaries(
@@ -286,7 +298,8 @@ def read_published_summaries(
     if panel is None:
         return
     place = f"{entry['place']}, from {source['place']}"
-    derived = summaries(cells_of(source), [unit]).to_dict("list")
+    cells = cells_of(source)
+    derived = summaries(cells, cells[["value"]], [unit]).to_dict("list")
     facts = entry | {"provenance": CALCULATED, "place": place}
     yield numbers.published(facts, paper, panel=panel, **derived)
     down, across = ("layer", "series") if unit == "layer" else ("series", "head")
@@ -295,7 +308,7 @@ def read_published_summaries(
 
 
 def draw_summaries(
-    inputs: Mapping[str, pd.DataFrame], published: Mapping, key: str, differences: str, unit: str
+    inputs: Mapping[str, Table], published: Mapping, key: str, differences: str, unit: str
 ) -> style.Drawn:
     """Draw a table of ours and, below it, the paper's, shaped as in the paper: layers down, or
     heads across."""
@@ -327,7 +340,7 @@ def draw_summaries(
         table,
         numbers.cited(published, key, table, SUMMARISED),
         corrections(table, unit),
-        failures(deltas(inputs)),
+        failures(deltas(inputs).rows),
         with_intervals=table[:0],
     )
 

@@ -13,8 +13,8 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.naming import Name
 from bertshift.rows import labelling, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import NONE
+from bertshift.rows.table import Table, concat
 
 BY = ["panel", "series", "score", "position", "layers"]
 COLUMNS = [*BY, "run", *numbers.VALUES]
@@ -67,7 +67,7 @@ CELLS += [("published", score) for score in MRPC_SCORES if score != LOSS]
 LABELS, CELL, ROW = 1.5, 0.95, 0.3  # inches
 
 
-def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def runs(inputs: Mapping[str, Table]) -> Table:
     """Stack every run's scores. `panel` is the plain model, and `run` the replicate. `series` is
     what the path says is done to the model (`reinit`, `reinitb`), with PLATEAU if it trains until
     the loss does not fall.
@@ -76,33 +76,33 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     parts = []
     for path, table in inputs.items():
-        if table.empty:
+        if not len(table):
             raise UserError(f"{path} holds no run; delete it and run its rule again.")
         model, series = Name.of_row(path)
         if model.variant(PLATEAU):
             series = f"{series}.{PLATEAU}"
         parts.append(table.assign(panel=str(model.without(PLATEAU)), series=series, table=path))
-    rows = pd.concat(parts, ignore_index=True).rename(columns={"metric": "score"})
-    run = "init" + rows["init"].astype(str) + "_seed" + rows["seed"].astype(str)
-    return rows.assign(run=run)
+    measured = concat(parts).rename(metric="score")
+    init, seed = (measured[key].astype(str) for key in ("init", "seed"))
+    return measured.assign(run="init" + init + "_seed" + seed)
 
 
-def headline_runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    rows = runs(inputs)
-    return rows[rows["headline"]].reset_index(drop=True)
+def headline_runs(inputs: Mapping[str, Table]) -> Table:
+    measured = runs(inputs)
+    return measured.where(measured["headline"])
 
 
-def means(rows: pd.DataFrame) -> pd.DataFrame:
+def means(measured: Table) -> pd.DataFrame:
     """Average over replicates; add each of several replicates (`run`), and the majority class, at
     position 0."""
-    mean = numbers.means_of_all(rows, BY, ["panel", "series"])
+    mean = numbers.means_of_all(measured, BY, ["panel", "series"])
     facts = mean.drop(columns=["value", "low", "high", "each", "trained", "failed"])
-    rows = rows.assign(trained=~rows["failed"].astype(bool))
+    rows = measured.rows.assign(trained=~measured["failed"].astype(bool))
     single = rows[[*BY, "run", "value", "trained", "failed"]].merge(facts, on=BY)
     single = single.query("replicates > 1")
     majority = rows.drop_duplicates(["panel", "score", "init", "seed"]).dropna(subset="majority")
-    majority = statistics.with_value(majority, majority["majority"])
-    majority = majority.drop(columns="failed").assign(series=MAJORITY, position=0)
+    majority = measured.keep(majority).with_value(majority["majority"])
+    majority = majority.drop("failed").assign(series=MAJORITY, position=0)
     majority = numbers.means(majority, BY, ["panel", "score"])
     return numbers.join(mean, single, majority, columns=COLUMNS)
 
@@ -125,7 +125,7 @@ def read_published(table: pd.DataFrame, published: Mapping) -> Iterator[pd.DataF
             yield numbers.published(figure3, paper, position=k, value=any_layer, **facts)
 
 
-def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure3(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw one panel per task; the last tick on the axis is the plain model. The paper's numbers
     are of complete models and, for MRPC, the one score of every k."""
     ours = means(headline_runs(inputs))
@@ -204,7 +204,7 @@ def _choose_step(depth: int) -> int:
     return 4
 
 
-def schemes(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def schemes(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw one panel per task, with one line per scheme."""
     table = means(headline_runs(inputs))
     panels = table.groupby("panel", sort=False)
@@ -218,20 +218,17 @@ def schemes(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     return style.captioned(figure, table)
 
 
-def tabulate_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tabulate_mrpc(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFrame:
     """Tabulate accuracy, F1, their mean and the loss of the last epoch by k, the majority class
     (position 0), and how far scores lie above it. Add the paper's scores, and what always saying
     "paraphrase" gives on the development set of MRPC."""
-    rows = runs(inputs)
-    rows = rows[rows["score"].isin(MRPC_SCORES)]
+    measured = runs(inputs)
+    measured = measured.where(measured["score"].isin(MRPC_SCORES))
     run = ["panel", "series", "position", "init", "seed"]
-    columns = [name for name in ("value", "majority", *JACKKNIFE_COLUMNS) if name in rows]
-    averages = rows.groupby(run, as_index=False)[columns].mean()
-    first = rows.drop_duplicates(run)
-    mean = first.drop(columns=columns).merge(averages, on=run).assign(score=MEAN)
-    loss = statistics.with_value(first, first["loss"], ranges.POSITIVE)
-    loss = loss.assign(score=LOSS, majority=np.nan)
-    table = means(pd.concat([rows, mean, loss], ignore_index=True))
+    majority = measured.rows.groupby(run)["majority"].transform("mean")
+    mean = measured.assign(majority=majority).mean_of(run).assign(score=MEAN)
+    loss = mean.with_value(mean["loss"], ranges.POSITIVE).assign(score=LOSS, majority=np.nan)
+    table = means(concat([measured, mean, loss]))
     ours = table.query("run == ''")
     scores = numbers.join(ours, *read_published_mrpc(table, published), columns=COLUMNS)
     return numbers.join(scores, above_majority(scores), columns=COLUMNS)
@@ -273,7 +270,7 @@ def read_published_mrpc(table: pd.DataFrame, published: Mapping) -> Iterator[pd.
             )
 
 
-def table_mrpc(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def table_mrpc(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw the first model's scores, a row per first re-initialised layer, with the paper's to the
     right of ours."""
     first_path = next(iter(inputs))

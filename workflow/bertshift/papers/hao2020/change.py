@@ -17,6 +17,7 @@ from bertshift.figures import layers, numbers, style
 from bertshift.naming import is_pair, pair_name
 from bertshift.rows import labelling, nulls, statistics
 from bertshift.rows.nulls import null_of
+from bertshift.rows.table import Table
 
 # Pairs of tasks, in colours that no task of theirs has.
 PAIRS = [
@@ -36,13 +37,14 @@ BESIDE = 0.03  # of a layer: from one bar to the next
 BARS = "Bars: the intervals of the last layer; the table has those of all layers."
 
 
-def name_series(rows: pd.DataFrame, panel: str) -> pd.DataFrame:
+def name_series(measured: Table, panel: str) -> Table:
     """Name the `series` of rows: the model, or both models where those of two tasks are
     compared."""
+    rows = measured.rows
     is_one_model = (rows["ref_seed"] == 0) | (rows["model"] == rows["reference"])
     pairs = [pair_name(*models) for models in zip(rows["model"], rows["reference"])]
     series = rows["model"].where(is_one_model, pairs)
-    return rows.assign(panel=panel, series=series)
+    return measured.assign(panel=panel, series=series)
 
 
 def looks_of(table: pd.DataFrame) -> dict[str, dict]:
@@ -99,35 +101,35 @@ def finish(figure: Figure, axes: Axes, table: pd.DataFrame, *notes: str) -> styl
     )
 
 
-def attention(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def attention(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw the divergence in nats, mean over heads (head 0): one line a comparison, with a band
     over replicates."""
-    rows = numbers.stack(inputs, "js", ["nats"])
-    rows = name_series(rows[rows["head"] == 0], "js")
-    table = numbers.join(numbers.ours(rows, "panel", "series"))
+    measured = numbers.stack(inputs, "js", ["nats"])
+    measured = name_series(measured.where(measured["head"] == 0), "js")
+    table = numbers.join(numbers.ours(measured, "panel", "series"))
     figure, axes = curves(table)
     axes.set(ylabel="JS divergence of attention (nats)", ylim=(0, None))
     return finish(figure, axes, table)
 
 
-def hidden_states(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def hidden_states(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw the distance of hidden states: one line a comparison, with a band over replicates and
     its ceiling under independence."""
-    rows = numbers.stack(inputs, "svcca", [DISTANCE, CEILING])
-    table = distances(name_series(rows, "svcca"))
+    measured = numbers.stack(inputs, "svcca", [DISTANCE, CEILING])
+    table = distances(name_series(measured, "svcca"))
     figure, axes = curves(table[table["variant"] == DISTANCE])
     draw_ceilings(axes, table[table["variant"] == CEILING])
     axes.set(ylabel="SVCCA distance", ylim=(0, 1))
     return finish(figure, axes, table, ceiling_note(table))
 
 
-def distances(rows: pd.DataFrame) -> pd.DataFrame:
+def distances(measured: Table) -> pd.DataFrame:
     """Average the distance by comparison (`panel`, `series`) and layer, with 99 % of the variance
     kept, and its value for unrelated representations (provenance `derived`); n tokens and k
     directions, mean over replicates."""
-    table = numbers.ours(rows, "panel", "series")
+    table = numbers.ours(measured, "panel", "series")
     cell = ["series", "stimuli", "variant", "layer"]
-    averaged = numbers.trained(rows, ["series", "model", "stimuli"])
+    averaged = numbers.trained(measured, ["series", "model", "stimuli"]).rows
     sizes = averaged.groupby(cell, as_index=False)[SIZES].mean()
     table = table.merge(sizes, on=cell)
     table.loc[table["variant"].str.endswith("_null"), "provenance"] = "derived"
@@ -157,15 +159,14 @@ def ceiling_note(table: pd.DataFrame) -> str:
     return f"The dotted lines are at {values}. {tokens} tokens{comparable}."
 
 
-def restored(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def restored(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw one line per task over the layer restored: the distance of the last hidden states, and
     the headline score in points beside the score with nothing restored (layer 0 of panel
     `score`)."""
-    rows = numbers.rows_of(inputs, "restored").assign(panel="distance")
+    restored_rows = numbers.rows_of(inputs, "restored").assign(panel="distance")
     scored = numbers.rows_of(inputs, "restored_score")
-    scored = statistics.in_points(scored[scored["headline"]].assign(panel="score"))
-    scored = scored.reset_index(drop=True)
-    parts = [distances(rows), numbers.ours(scored, "panel", "series")]
+    scored = scored.where(scored["headline"]).assign(panel="score").in_points()
+    parts = [distances(restored_rows), numbers.ours(scored, "panel", "series")]
     table = numbers.join(*parts, columns=COLUMNS)
     figure, [[left, right]] = style.grid(2.6, columns=2)
     layers.by_model(left, table[table["variant"] == DISTANCE])

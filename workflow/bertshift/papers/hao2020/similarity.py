@@ -6,8 +6,9 @@ from collections.abc import Mapping
 import pandas as pd
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import ranges, statistics
+from bertshift.rows import ranges
 from bertshift.rows.nulls import is_null
+from bertshift.rows.table import Table, concat
 
 METRICS = {
     "svcca99": "svcca",
@@ -29,36 +30,35 @@ COLUMNS = ["panel", "quantity", "tokens", "variant", "layer", *numbers.VALUES]
 RUN = ["model", "stimuli", "init", "seed", "ref_init", "ref_seed"]
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFrame:
     """Tabulate by `quantity`: distances, and those of unrelated states (`<variant>_null`); and
     each replicate's distance as a share of the latter."""
     parts = [
         numbers.stack(inputs, metric, [name, f"{name}_null"]) for name, metric in METRICS.items()
     ]
-    rows = pd.concat(parts, ignore_index=True)
-    is_unrelated = rows["variant"].str.endswith("_null")
-    related = rows[~is_unrelated]
+    measured = concat(parts)
+    is_unrelated = measured["variant"].str.endswith("_null")
+    related = measured.where(~is_unrelated)
     quantities = {
-        "distance": rows,
-        "share of null": _divide_by_nulls(related, rows[is_unrelated]),
+        "distance": measured,
+        "share of null": _divide_by_nulls(related, measured.rows[is_unrelated]),
     }
-    everything = pd.concat([part.assign(quantity=name) for name, part in quantities.items()])
+    everything = concat(part.assign(quantity=name) for name, part in quantities.items())
     everything = everything.assign(panel=everything["model"])
     by = ["panel", "quantity", "tokens", "variant", "layer"]
     means = numbers.means(everything, by, ["panel", "quantity"])
     return numbers.join(means, columns=COLUMNS)
 
 
-def _divide_by_nulls(related: pd.DataFrame, nulls: pd.DataFrame) -> pd.DataFrame:
+def _divide_by_nulls(related: Table, nulls: pd.DataFrame) -> Table:
     cell = [*RUN, "tokens", "layer", "variant"]
     nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null"))
     nulls = nulls.set_index(cell)["value"].rename("null")
-    null = related.join(nulls, on=cell)["null"]
-    shares = statistics.mapped(related, lambda distance: distance / null)
-    return ranges.within(shares, ranges.POSITIVE)
+    null = related.rows.join(nulls, on=cell)["null"]
+    return related.mapped(lambda distance: distance / null).within(ranges.POSITIVE)
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a panel per class of tokens and task, a line per measure over layers, each as a share
     of its own null."""
     table = tidy(inputs, published)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import labelling, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.table import Table, concat
 
 KEYS = ["panel", "series", "score", "variant", "layer", "head", "sample"]
 COLUMNS = [*KEYS, "significant", *numbers.VALUES]
@@ -35,35 +36,35 @@ GAIN, HONEST = "largest_gain", "largest_gain_other_half"
 # development set, and the smaller of both words is `complete`.
 
 
-def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def scores(inputs: Mapping[str, Table]) -> Table:
     """Stack the headline rows of heads DISABLED and of the model as it is; `panel` is the model.
     UserError where a table has none."""
-    rows = numbers.rows_of(inputs, "ablation")
-    rows = rows[rows["headline"] & rows["variant"].isin([DISABLED, "none"])]
-    disabled = rows[rows["variant"] == DISABLED]
-    lacking = set(rows["model"]) - set(disabled["model"])
+    measured = numbers.rows_of(inputs, "ablation")
+    is_shown = measured["headline"] & measured["variant"].isin([DISABLED, "none"])
+    measured = measured.where(is_shown)
+    disabled = measured.where(measured["variant"] == DISABLED)
+    lacking = set(measured["model"]) - set(disabled["model"])
     if lacking:
         raise UserError(
             f"results/ablation/{min(lacking)}.tsv has no variant '{DISABLED}'; list it under"
             " ablation.variants."
         )
-    return rows.drop(columns=["low", "high"], errors="ignore").assign(panel=rows["model"])
+    return measured.assign(panel=measured["model"])
 
 
-def means(rows: pd.DataFrame) -> pd.DataFrame:
+def means(measured: Table) -> pd.DataFrame:
     """Average each cell over replicates. `significant` is the share of replicates with q at most
     RATE, where the seeds of a run are averaged first.
 
     Where a replicate was run again on the complete set, its q is that of the complete set. All
     others were less extreme.
     """
-    rows = rows.reset_index(drop=True)
     cell = ["panel", "variant", "layer", "head", "init", "seed"]
-    complete_first = rows.sort_values("sample", kind="stable")
+    complete_first = measured.rows.sort_values("sample", kind="stable")
     q = complete_first.groupby(cell)["q"].transform("first")
-    significant = statistics.with_value(rows, (q <= RATE).astype(float))
+    significant = measured.with_value((q <= RATE).astype(float))
     share = numbers.means(significant, KEYS, ["panel", "sample"])["value"]
-    return numbers.means(rows, KEYS, ["panel", "sample"]).assign(significant=share)
+    return numbers.means(measured, KEYS, ["panel", "sample"]).assign(significant=share)
 
 
 def select_sweep(rows: pd.DataFrame) -> pd.DataFrame:
@@ -162,7 +163,7 @@ def _draw_bar(axes: Axes, norm: Normalize, baseline: float, **look) -> None:
     draw_line(baseline, color=BASELINE, linewidth=1.8)
 
 
-def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure8(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw heat maps of layers x heads, each with its own colours and colour bar, ours and the
     paper's side by side.
 
@@ -170,9 +171,9 @@ def figure8(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     `gains`. Its `sample` is `sample` or `complete`. A head that was run again on the complete
     development set has a row of each; its complete row averages the replicates that ran again.
     """
-    rows = numbers.first_run(scores(inputs))
-    heads = rows[(rows["head"] > 0) | (rows["layer"] == 0)]
-    paper = read_published(published, "figure8", rows["panel"].unique())
+    measured = numbers.first_run(scores(inputs))
+    heads = measured.where((measured["head"] > 0) | (measured["layer"] == 0))
+    paper = read_published(published, "figure8", measured["panel"].unique())
     table = numbers.join(means(heads), means(gains(heads, inputs)), *paper, columns=COLUMNS)
     models = list(table["panel"].unique())
     lines = math.ceil(len(models) / PAIRS)
@@ -217,30 +218,29 @@ def describe_frames(reruns: pd.DataFrame) -> str:
     return FRAMES.format(counts=", ".join(counts))
 
 
-def gains(heads: pd.DataFrame, inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def gains(heads: Table, inputs: Mapping[str, Table]) -> Table:
     """Select the rows of GAIN and HONEST, one a replicate. GAIN is on the complete development set
     if heads were run again on it."""
     best = _select_best(heads).assign(variant=GAIN)
     halves = numbers.rows_of(inputs, "ablation_split_half")
-    halves = statistics.with_value(halves, halves["delta"]).assign(panel=halves["model"])
-    halves = numbers.first_run(halves[halves["variant"] == DISABLED]).assign(variant=HONEST)
-    rows = pd.concat([best, halves])
-    rows = rows.assign(value=rows["delta"], layer=0, head=0, q=np.nan)
-    return ranges.within(rows, ranges.ANY)
+    halves = halves.with_value(halves["delta"]).assign(panel=halves["model"], variant=HONEST)
+    rows = concat([best, numbers.first_run(halves)])
+    return rows.assign(value=rows["delta"], layer=0, head=0, q=np.nan).within(ranges.ANY)
 
 
-def _select_best(heads: pd.DataFrame) -> pd.DataFrame:
+def _select_best(heads: Table) -> Table:
     """Select each replicate's head with the largest gain. Its values without a block become gains
     over those with nothing disabled."""
-    disabled = heads.query("head > 0")
+    disabled = heads.rows.query("head > 0")
     least_noisy = disabled.groupby("panel")["sample"].transform("min")
     disabled = disabled[disabled["sample"] == least_noisy]
-    best = disabled.sort_values("delta").groupby(RUN).tail(1)
-    jackknife = [name for name in JACKKNIFE_COLUMNS if name in heads]
+    best = heads.keep(disabled.sort_values("delta").groupby(RUN).tail(1))
     run = [*RUN, "sample"]
-    baselines = heads.query("layer == 0").set_index(run)[jackknife]
-    baseline = baselines.loc[pd.MultiIndex.from_frame(best[run])].to_numpy()
-    return best.assign(**best[jackknife] - baseline)
+    baselines = heads.query("layer == 0")
+    positions = pd.MultiIndex.from_frame(baselines.rows[run]).get_indexer(
+        pd.MultiIndex.from_frame(best.rows[run])
+    )
+    return replace(best, left_out=best.left_out - baselines.left_out[positions])
 
 
 def _write_title(label: str, ours: pd.DataFrame) -> str:
@@ -252,13 +252,13 @@ def _write_title(label: str, ours: pd.DataFrame) -> str:
     return f"{label} ({labelling.SCORES.get(score, score)}), ours\n{gained}"
 
 
-def figure9(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure9(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a column of cells per task, layer 1 on top, each with its own colours and colour bar;
     ours above the paper's."""
-    rows = scores(inputs)
-    rows = select_sweep(rows.query("head == 0"))
-    paper = read_published(published, "figure9", rows["panel"].unique())
-    table = numbers.join(means(rows), *paper, columns=COLUMNS)
+    measured = scores(inputs).query("head == 0")
+    measured = measured.keep(select_sweep(measured.rows))
+    paper = read_published(published, "figure9", measured["panel"].unique())
+    table = numbers.join(means(measured), *paper, columns=COLUMNS)
     models = list(table["panel"].unique())
     labels = ["ours\nlayer"]
     if (table["source"] == "published").any():

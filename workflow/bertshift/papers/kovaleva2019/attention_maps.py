@@ -16,6 +16,7 @@ from bertshift.papers.kovaleva2019.panels import colour_bar, published_panels
 from bertshift.patterns.classes import CLASSES
 from bertshift.patterns.scores import ANSWERS
 from bertshift.rows import labelling, statistics
+from bertshift.rows.table import Table
 
 MAP = ["panel", "pattern", "layer", "head", "example", "length", "tokens", "special", "weights"]
 COLUMNS = [*MAP, *numbers.VALUES]
@@ -49,15 +50,15 @@ TYPICAL, ALL = "Reds", "Oranges"  # the paper's own
 ACROSS = 2
 
 
-def select_maps(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
+def select_maps(inputs: Mapping[str, Table], variant: str) -> Table:
     """Stack every map of a variant, one row each; `panel` is its model, `value` the classifier's
     probability of `pattern`."""
-    rows = numbers.rows_of(inputs, "pattern_map")
-    rows = rows[rows["variant"] == variant]
-    return rows.assign(panel=rows["model"])
+    measured = numbers.rows_of(inputs, "pattern_map")
+    measured = measured.where(measured["variant"] == variant)
+    return measured.assign(panel=measured["model"])
 
 
-def tabulate_maps(maps: pd.DataFrame) -> pd.DataFrame:
+def tabulate_maps(maps: Table) -> pd.DataFrame:
     """Make the table of a figure of single maps, without averages."""
     rows = numbers.means(maps, [*MAP, "init", "seed"], ["panel"]).assign(unit="map")
     return numbers.join(rows, columns=COLUMNS).astype({"length": int})
@@ -68,15 +69,15 @@ def matrix_of(row) -> np.ndarray:
     return np.array(row.weights.split(), float).reshape(row.length, row.length)
 
 
-def figure1(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure1(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw five maps side by side, each with its own scale: for each class the map with the
     highest probability among all models and replicates."""
     maps = select_maps(inputs, "most_confident")
-    failed = statistics.failures(maps)
+    failed = statistics.failures(maps.rows)
     if not failed.all():
-        maps = maps[~failed]
-    maps = maps.sort_values("value", ascending=False, kind="stable").drop_duplicates("pattern")
-    table = tabulate_maps(maps)
+        maps = maps.where(~failed)
+    rows = maps.rows.sort_values("value", ascending=False, kind="stable")
+    table = tabulate_maps(maps.keep(rows.drop_duplicates("pattern")))
     table = table.sort_values("pattern", key=lambda names: names.map(CLASSES.index))
     table = table.reset_index(drop=True)
     figure, [line] = style.grid(1.95, columns=len(CLASSES))
@@ -121,10 +122,10 @@ def far_apart(positions: list[int], room: float) -> list[int]:
     return [*kept, last]
 
 
-def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def class_shares(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFrame:
     """Average shares in percent over replicates, and add the paper's."""
-    rows = statistics.in_points(numbers.rows_of(inputs, "pattern_share"))
-    ours = numbers.means(rows, ["model", "variant", "pattern"], ["model"])
+    shares = numbers.rows_of(inputs, "pattern_share").in_points()
+    ours = numbers.means(shares, ["model", "variant", "pattern"], ["model"])
     parts = [ours.rename(columns={"model": "panel", "variant": "series"})]
     entry = published["figure2"]
     for model, shares in published_panels(published, "figure2", ours["model"].unique(), "rows"):
@@ -140,7 +141,7 @@ def class_shares(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.D
     return numbers.join(*parts, columns=SHARES)
 
 
-def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure2(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw stacked bars by task, ours, ours corrected and the paper's; below, the same class by
     class, with intervals."""
     table = class_shares(inputs, published)
@@ -163,7 +164,7 @@ def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     ]
     below.legend(handles=keys, loc="center", ncols=len(MARKS), borderaxespad=0)
     first_table = next(iter(inputs.values()))
-    classifier = _describe_classifier(first_table.iloc[0])
+    classifier = _describe_classifier(first_table.rows.iloc[0])
     rescaled = (
         ", in points, from bars that the axis cuts at 94 %, rescaled to the numbers of the text;"
         f" its F1, on maps labelled by hand, is {published['figure2']['printed']['classifier_f1']}"
@@ -250,7 +251,7 @@ def _draw_intervals(axes: Axes, rows: pd.DataFrame, panels: list[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def figure10(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure10(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw all maps of one input for each model, from its first replicate: a grid of layers x
     heads, all on one scale."""
     table = tabulate_maps(select_maps(inputs, "one_input"))

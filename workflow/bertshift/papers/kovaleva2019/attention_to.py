@@ -15,6 +15,7 @@ from bertshift.errors import UserError
 from bertshift.figures import layers, numbers, style
 from bertshift.papers.kovaleva2019 import panels
 from bertshift.rows import labelling
+from bertshift.rows.table import Table, concat
 
 KEYS = ["panel", "when", "token", "variant", "layer", "head"]
 COLUMNS = [*KEYS, *numbers.VALUES]
@@ -55,32 +56,31 @@ def words_of(table: pd.DataFrame) -> dict[str, str]:
     return WORDS | style.special_names(table)
 
 
-def stack_rows(
-    inputs: Mapping[str, pd.DataFrame], variants: list[str], tokens: Iterable[str]
-) -> pd.DataFrame:
+def stack_rows(inputs: Mapping[str, Table], variants: list[str], tokens: Iterable[str]) -> Table:
     """Stack the rows of these variants and kinds; `panel` is the fine-tuned model, `when` is
     BEFORE for its reference."""
     parts = []
     for path, table in inputs.items():
-        rows = numbers.stack({path: table}, "attention_to", variants)
-        is_reference = rows["model"] == rows["reference"]
+        measured = numbers.stack({path: table}, "attention_to", variants)
+        is_reference = measured["model"] == measured["reference"]
         if is_reference.all():
             raise UserError(
                 f"{path} compares a model with itself; under 'figures' name models and their"
                 " reference."
             )
-        model = rows.loc[~is_reference, "model"].iloc[0]
-        rows = rows.assign(panel=model, when=np.where(is_reference, BEFORE, AFTER))
-        parts.append(rows[rows["token"].isin(list(tokens))])
-    return pd.concat(parts, ignore_index=True)
+        model = measured.rows.loc[~is_reference, "model"].iloc[0]
+        measured = measured.assign(panel=model, when=np.where(is_reference, BEFORE, AFTER))
+        parts.append(measured.where(measured["token"].isin(list(tokens))))
+    return concat(parts)
 
 
-def figure6(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure6(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw heat maps of layers x heads per task: for each token before and after fine-tuning, and
     the published panel, or the repository's of pretrained BERT."""
-    rows = stack_rows(inputs, ["received"], SPECIAL)
-    ours = numbers.means(numbers.first_run(rows.query("head > 0")), KEYS, ["panel", "when"])
-    paper = _published_heads(published, rows["panel"].unique())
+    measured = stack_rows(inputs, ["received"], SPECIAL)
+    heads = numbers.first_run(measured.query("head > 0"))
+    ours = numbers.means(heads, KEYS, ["panel", "when"])
+    paper = _published_heads(published, measured["panel"].unique())
     table = numbers.join(ours, *paper, columns=COLUMNS)
     words = words_of(table)
     sources = panels.rows_with_source(ROWS, table)
@@ -146,12 +146,13 @@ def _describe_pretrained(table: pd.DataFrame) -> str:
     return f"{name} before, against the panels of the paper's repository: {', '.join(parts)}."
 
 
-def figure7(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure7(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw heat maps of kinds of tokens x heads of the last layer per task: before and after
     fine-tuning, and the published strips."""
-    rows = stack_rows(inputs, ["from_cls"], KINDS)
-    last = rows.groupby(["panel", "when"])["layer"].transform("max")
-    heads = numbers.first_run(rows[(rows["layer"] == last) & (rows["head"] > 0)])
+    measured = stack_rows(inputs, ["from_cls"], KINDS)
+    last = measured.rows.groupby(["panel", "when"])["layer"].transform("max")
+    is_shown = (measured["layer"] == last) & (measured["head"] > 0)
+    heads = numbers.first_run(measured.where(is_shown))
     ours = numbers.means(heads, KEYS, ["panel", "when"])
     paper = _published_strips(published, heads["panel"].unique())
     table = numbers.join(ours, *paper, columns=COLUMNS)
@@ -194,18 +195,18 @@ def _published_strips(published: Mapping, models: Iterable[str]) -> Iterator[pd.
             )
 
 
-def linguistic(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def linguistic(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw each replicate's mean over all layers and heads, and its largest head. There is a panel
     per task and weighting: a row a kind of token, before and after fine-tuning, on a logarithmic
     axis."""
-    rows = stack_rows(inputs, list(VARIANTS), WORDS)
-    means = rows.query("head == 0").assign(statistic="mean")
-    heads = rows.query("head > 0")
+    measured = stack_rows(inputs, list(VARIANTS), WORDS)
+    means = measured.query("head == 0").assign(statistic="mean")
+    heads = measured.query("head > 0")
     replicate = ["panel", "when", "token", "variant", "init", "seed"]
-    largest = heads.groupby(replicate, sort=False)["value"].idxmax()
-    largest = heads.loc[largest].assign(statistic="largest")
-    rows = pd.concat([means, largest]).assign(layer=0, head=0)
-    table = numbers.means(rows, [*KEYS, "statistic"], ["panel", "when"])
+    largest = heads.rows.groupby(replicate, sort=False)["value"].idxmax()
+    largest = heads.keep(heads.rows.loc[largest]).assign(statistic="largest")
+    shown = concat([means, largest]).assign(layer=0, head=0)
+    table = numbers.means(shown, [*KEYS, "statistic"], ["panel", "when"])
     table = numbers.join(table, columns=["statistic", *COLUMNS])
     models = list(table["panel"].unique())
     limits = table["value"].min() / 1.5, 1.3

@@ -13,8 +13,9 @@ from matplotlib.colors import Normalize
 
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.papers.kovaleva2019 import panels
-from bertshift.rows import labelling, statistics
+from bertshift.rows import labelling
 from bertshift.rows.nulls import NOISE, model_of, null_of
+from bertshift.rows.table import Table, concat
 
 CMAP = "Blues_r"  # the paper's own
 CURVES = {
@@ -57,16 +58,16 @@ STATES_NOTE = (
 )
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFrame:
     """Tabulate our mean of every head and layer (head 0), cropped and padded, and the published
     panels of the same tasks. Where shapes agree, add the correlation over heads of either of ours
     with the published ones (crop_r, padded_r)."""
-    rows = numbers.stack(inputs, "cosine", ["crop", "padded"])
-    models = [model for model in rows["model"].unique() if not null_of(model)]
-    layer_means = rows.query("head == 0")
-    heads = rows[(rows["head"] > 0) & rows["model"].isin(models)]
+    measured = numbers.stack(inputs, "cosine", ["crop", "padded"])
+    models = [model for model in measured["model"].unique() if not null_of(model)]
+    layer_means = measured.query("head == 0")
+    heads = measured.where((measured["head"] > 0) & measured["model"].isin(models))
     heads = numbers.first_run(heads, "model")
-    ours = numbers.ours(pd.concat([layer_means, heads]), "model", "variant")
+    ours = numbers.ours(concat([layer_means, heads]), "model", "variant")
     table = numbers.join(ours, *read_published(published, models))
     return numbers.join(table, *correlations(table.query("head > 0")))
 
@@ -103,7 +104,7 @@ def correlations(cells: pd.DataFrame) -> Iterator[pd.DataFrame]:
             yield row.assign(low=np.nan, high=np.nan, each="", provenance="derived")
 
 
-def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure5(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw heat maps [layers, heads] per task, ours (cropped, padded) above the published; all
     layer means below."""
     table = tidy(inputs, published)
@@ -163,30 +164,31 @@ def draw_layer_means(axes: Axes, means: pd.DataFrame, with_nulls: pd.DataFrame) 
     axes.tick_params(length=1.5, pad=1)
 
 
-def steps(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def steps(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a panel over layers per quantity (series and variant) and task."""
     step_sizes = numbers.rows_of(inputs, "steps")
     cosines = numbers.rows_of(inputs, "cosine")
     cosines = cosines.query("head == 0 and variant == 'crop'")
     cosines = cosines.assign(variant="attention")
-    changes = statistics.mapped(cosines, lambda cosine: 1 - cosine)
-    rows = pd.concat([step_sizes, changes], ignore_index=True)
-    return _draw_by_layer(rows.assign(series=rows["variant"]), QUANTITIES, LINES)
+    changes = cosines.mapped(lambda cosine: 1 - cosine)
+    measured = concat([step_sizes, changes])
+    measured = measured.assign(series=measured["variant"])
+    return _draw_by_layer(measured, QUANTITIES, LINES)
 
 
-def own_or_inherited(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def own_or_inherited(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw a panel over layers per measure (series) and task, with a line per variant."""
-    rows = numbers.stack(inputs, "own_or_inherited", list(PARTS))
-    rows = rows.query("head == 0").rename(columns={"measure": "series"})
-    rows = rows[rows["series"].isin([*MEASURES])]
-    has_states = (rows["series"] == "rsa_distance").any()
-    return _draw_by_layer(rows, MEASURES, PARTS, STATES_NOTE if has_states else "")
+    measured = numbers.stack(inputs, "own_or_inherited", list(PARTS))
+    measured = measured.query("head == 0").rename(measure="series")
+    measured = measured.where(measured["series"].isin([*MEASURES]))
+    has_states = (measured["series"] == "rsa_distance").any()
+    return _draw_by_layer(measured, MEASURES, PARTS, STATES_NOTE if has_states else "")
 
 
 def _draw_by_layer(
-    rows: pd.DataFrame, series: Mapping, variants: Mapping, note: str = ""
+    measured: Table, series: Mapping, variants: Mapping, note: str = ""
 ) -> style.Drawn:
-    table = numbers.join(numbers.ours(rows, "model", "series"))
+    table = numbers.join(numbers.ours(measured, "model", "series"))
     figure = layers.small_multiples(table, "series", series, variants)
     return style.captioned(
         figure,

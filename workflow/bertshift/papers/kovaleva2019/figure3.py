@@ -12,7 +12,8 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.metrics.relation_heads import FIRST, SEPARATOR
 from bertshift.papers.kovaleva2019 import panels
-from bertshift.rows import labelling, statistics
+from bertshift.rows import labelling
+from bertshift.rows.table import Table, concat
 
 PAIR = ["example", "query_token", "key_token", "query_part", "key_part"]
 KEYS = ["panel", "series", "stimuli", "variant", "layer", "head", "rank"]
@@ -25,7 +26,7 @@ BEST_MARKERS, BEST_COLOUR = "^s", "#D55E00"
 BEST = "best_head"
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFrame:
     """Tabulate, for the first replicate, every head's score in both readings that are drawn, its
     null and the null's 99th percentile, and two heads' maps; the best head's score, over all
     replicates; and the published numbers."""
@@ -34,21 +35,21 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
             f"figures.kovaleva2019.figure3: {len(inputs)} models, but it draws the heads of one;"
             " list one."
         )
-    rows = numbers.rows_of(inputs, "relation_heads")
+    measured = numbers.rows_of(inputs, "relation_heads")
     no_pair = dict.fromkeys(PAIR, "")
-    rows = rows.query("head > 0").assign(panel="heads", query=0, key=0, **no_pair)
-    scores = rows[rows["variant"] == HEADLINE]
+    measured = measured.query("head > 0").assign(panel="heads", query=0, key=0, **no_pair)
+    scores = measured.where(measured["variant"] == HEADLINE)
     best = scores.query("rank == 1").assign(variant=BEST, layer=0, head=0)
-    readings = rows[rows["variant"].isin([HEADLINE, OF_THE_FIGURE])]
+    readings = measured.where(measured["variant"].isin([HEADLINE, OF_THE_FIGURE]))
     nulls = [
-        statistics.with_value(scores, scores[name]).assign(variant=name, low=np.nan, rank=0)
+        scores.with_value(scores[name]).assign(variant=name, rank=0)
         for name in ("null", "null_99")
     ]
-    shown = pd.concat([readings, *nulls, _read_maps(inputs)])
-    run = shown[["init", "seed"]].iloc[0]
+    shown = concat([readings, *nulls, _read_maps(inputs)])
+    run = shown.rows.iloc[0]
     is_first = (shown["init"] == run["init"]) & (shown["seed"] == run["seed"])
     table = numbers.join(
-        numbers.means(shown[is_first], KEYS, ["variant"]),
+        numbers.means(shown.where(is_first), KEYS, ["variant"]),
         numbers.means(best, KEYS, ["variant"]),
         *_read_published(published["figure3"], published["paper"]),
         columns=COLUMNS,
@@ -56,13 +57,14 @@ def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame
     return table.astype({"query": int, "key": int})
 
 
-def _read_maps(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def _read_maps(inputs: Mapping[str, Table]) -> Table:
     """Read the maps of one sentence, with the model's names of special tokens."""
-    maps = numbers.rows_of(inputs, "relation_map").assign(panel="map", rank=0)
-    maps[PAIR] = maps[PAIR].astype(object).fillna("")
+    measured = numbers.rows_of(inputs, "relation_map").assign(panel="map", rank=0)
+    maps = measured.rows
+    maps = maps.assign(**maps[PAIR].astype(object).fillna(""))
     special = style.special_names(maps.assign(source="ours"))
     names = {FIRST: special["cls"], SEPARATOR: special["sep"]}
-    return maps.replace({"query_token": names, "key_token": names})
+    return measured.keep(maps.replace({"query_token": names, "key_token": names}))
 
 
 def _read_published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
@@ -88,7 +90,7 @@ def _read_published(entry: Mapping, paper: Mapping) -> Iterator[pd.DataFrame]:
         )
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw two rows. Above are all heads between the maps of the two best, the frame element's row
     of each enlarged. Below are the paper's heads, ours calculated alike, and scores against what
     the positions alone would give."""

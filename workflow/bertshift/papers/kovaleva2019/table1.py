@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.naming import Name
-from bertshift.rows import labelling, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows import labelling, statistics
 from bertshift.rows.provenance import ORIGIN
 from bertshift.rows.statistics import POINTS
+from bertshift.rows.table import Table, concat
 
 BY = ["model", "series", "score"]
 COLUMNS = ["panel", "series", "model", "score", "sd", "least", "most", "constant", "runs"]
@@ -35,8 +35,6 @@ SERIES = {name: label for group in GROUPS.values() for name, label in group.item
 PAPER = {"pretrained": "random_head", "random_init": "random_start", "finetuned": "finetuned"}
 CORRELATIONS = ("pearson", "spearman")
 CORRELATION = "correlation"  # the mean of both
-NUMBERS = ["value", *JACKKNIFE_COLUMNS]
-MEASURED = [*NUMBERS, *ranges.ENDS, ranges.SHARE_OF]
 SCORES = labelling.SCORES | {CORRELATION: "mean of both"}
 RUN = ["model", "series", "init", "seed"]
 
@@ -45,25 +43,25 @@ SATURATES = 50.0  # points from the majority class
 EQUAL = 1e-4  # points; tables carry ten digits
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFrame:
     """Tabulate panels `score`, `above_majority` and `gain`: what fine-tuning adds to each column,
     mean over tasks.
 
     `sd`, `least` and `most` are over all `runs` (heads or replicates), of which `constant` give
     one answer to every input.
     """
-    rows = runs(inputs)
-    over_runs = rows.groupby(BY, as_index=False).agg(
+    measured = runs(inputs)
+    over_runs = measured.rows.groupby(BY, as_index=False).agg(
         sd=("value", "std"),
         least=("value", "min"),
         most=("value", "max"),
         constant=("constant", "sum"),
         runs=("value", "size"),
     )
-    score = numbers.means_of_all(rows, BY, ["model", "series"])
+    score = numbers.means_of_all(measured, BY, ["model", "series"])
     score = score.merge(over_runs, on=BY).assign(panel="score")
-    gain = numbers.means(gains(rows).drop(columns="failed"), BY, ["series"]).assign(panel="gain")
-    paper = read_published(published, list(rows["model"].unique()))
+    gain = numbers.means(gains(measured).drop("failed"), BY, ["series"]).assign(panel="gain")
+    paper = read_published(published, list(measured["model"].unique()))
     return numbers.join(score, above_majority(score), gain, *paper, columns=COLUMNS)
 
 
@@ -85,7 +83,7 @@ def above_majority(score: pd.DataFrame) -> pd.DataFrame:
     return above
 
 
-def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def runs(inputs: Mapping[str, Table]) -> Table:
     """List the scores of heads, probes and fine-tuned models in points, one row a score.
 
     The columns are model, series, score, draw, init, seed, value, scale, checkpoint, data and:
@@ -94,8 +92,8 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     train: number of rows fine-tuned on
     failed: whether training failed; missing where nothing is fine-tuned
 
-    Values without each block of examples are there where they are known. `model` names the
-    fine-tuned model, also in rows of its start and of the same model from random weights.
+    `model` names the fine-tuned model, also in rows of its start and of the same model from random
+    weights.
     """
     inputs = {path: table.assign(table=path) for path, table in inputs.items()}
     frozen = [table for table in inputs.values() if "draw" in table]
@@ -104,38 +102,43 @@ def runs(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         raise UserError(
             f"no scores in {', '.join(inputs)}; delete them and run their rules again."
         )
-    frozen = statistics.in_points(pd.concat(frozen, ignore_index=True))
+    frozen = concat(frozen).in_points()
     answer = frozen["answer"].fillna("").astype(str)
     frozen = frozen.assign(
         model=frozen["child"],
         series=frozen["variant"],
         constant=answer != "",
     )
-    tuned = statistics.in_points(pd.concat(tuned, ignore_index=True))
+    tuned = concat(tuned).in_points()
     names = tuned["model"].map(Name.of)
-    tuned = tuned.rename(columns={"metric": "score"}).assign(
+    tuned = tuned.rename(metric="score").assign(
         series=["random_start" if name.variant("random") else "finetuned" for name in names],
         model=[str(name.without("random")) for name in names],
         draw=0,
     )
-    tuned["constant"] = is_constant(tuned, frozen.query("series == 'constant'"))
-    shown = frozen[frozen["series"].isin(SERIES)]
+    answers = frozen.rows.query("series == 'constant'")
+    tuned = tuned.assign(constant=is_constant(tuned.rows, answers))
+    shown = frozen.where(frozen["series"].isin(SERIES))
     columns = [*BY, "draw", "init", "seed", "constant", "train", "failed", *ORIGIN, "table"]
-    rows = pd.concat([_majority_scores(tuned), shown, tuned], ignore_index=True)
-    rows = rows.reindex(columns=[*columns, *MEASURED])
-    correlations = rows[rows["score"].isin(CORRELATIONS)].assign(score=CORRELATION)
-    groups = correlations.groupby(columns, dropna=False)
-    has_both = groups.size() == len(CORRELATIONS)
-    means = groups[MEASURED].mean()[has_both].reset_index()
-    return pd.concat([rows, means], ignore_index=True)[rows.columns]
+    measured = concat([_majority_scores(tuned), shown, tuned])
+    measured = measured.keep(measured.rows.reindex(columns=[*columns, "value"]))
+    return concat([measured, _average_correlations(measured, columns)])
 
 
-def _majority_scores(tuned: pd.DataFrame) -> pd.DataFrame:
+def _average_correlations(measured: Table, columns: list[str]) -> Table:
+    """Average both of CORRELATIONS in rows that are alike in the other `columns`."""
+    both = measured.where(measured["score"].isin(CORRELATIONS)).assign(score=CORRELATION)
+    groups = both.rows.groupby(columns, dropna=False)
+    both = both.where(groups["score"].transform("size") == len(CORRELATIONS))
+    order = np.argsort(both.rows.groupby(columns, dropna=False).ngroup(), kind="stable")
+    return both.keep(both.rows.iloc[order]).mean_of(columns)
+
+
+def _majority_scores(tuned: Table) -> Table:
     """Replace the scores of the fine-tuned models by those of the majority class."""
-    rows = tuned.query("series == 'finetuned'")
-    rows = rows.assign(series="majority", constant=False, failed=None)
-    bounds = rows.reindex(columns=ranges.ENDS).to_numpy().T
-    return statistics.with_value(rows, POINTS * rows["majority"], bounds)
+    scores = tuned.query("series == 'finetuned'")
+    scores = scores.assign(series="majority", constant=False, failed=None)
+    return scores.with_value(POINTS * scores["majority"], scores.bounds.T)
 
 
 def is_constant(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
@@ -150,27 +153,27 @@ def is_constant(tuned: pd.DataFrame, answers: pd.DataFrame) -> pd.Series:
     return tuned.join(constant_runs, on=RUN)["same"].fillna(False).astype(bool)
 
 
-def gains(rows: pd.DataFrame) -> pd.DataFrame:
+def gains(measured: Table) -> Table:
     """Subtract each other column's score from that of every fine-tuned replicate, and average over
     the tasks; score `mean`, model ``.
 
     Replicates that lack some task are left out.
     """
-    main = rows.groupby("model")["score"].agg(_main_score)
-    rows = rows[rows["score"] == rows["model"].map(main)]
-    tuned = rows.query("series == 'finetuned'")
+    main = measured.rows.groupby("model")["score"].agg(_main_score)
+    measured = measured.where(measured["score"] == measured["model"].map(main))
+    tuned = measured.query("series == 'finetuned'")
+    others = measured.query("series != 'finetuned'")
     parts = []
-    for series, starts in rows.query("series != 'finetuned'").groupby("series", sort=False):
-        is_tuned = (starts["seed"] != 0).any()
+    for series, rows in others.rows.groupby("series", sort=False):
+        is_tuned = (rows["seed"] != 0).any()
         run = ["model", "init", "seed"] if is_tuned else ["model", "init"]
-        start_means = starts.groupby(run)[NUMBERS].mean().add_suffix("_start")
-        pairs = tuned.join(start_means, on=run, how="inner")
-        pairs[NUMBERS] -= pairs[list(start_means)].to_numpy()
-        pairs["table"] += f"; {numbers.each_once(starts['table'])}"
-        tasks = pairs.groupby(["init", "seed"])["model"].transform("nunique")
-        complete = pairs[tasks == len(main)]
-        parts.append(complete.assign(series=series, model="", score="mean"))
-    return ranges.within(pd.concat(parts, ignore_index=True), ranges.ANY)
+        pairs = tuned.minus(others.keep(rows).averages(run), run)
+        pairs = pairs.where(pairs["value"].notna())
+        tasks = pairs.rows.groupby(["init", "seed"])["model"].transform("nunique")
+        complete = pairs.where(tasks == len(main))
+        tables = complete["table"] + f"; {numbers.each_once(rows['table'])}"
+        parts.append(complete.assign(series=series, model="", score="mean", table=tables))
+    return concat(parts)
 
 
 def _main_score(scores: pd.Series) -> str:
@@ -245,7 +248,7 @@ def _list_cells(entry: Mapping) -> list[dict]:
     return cells
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw the table, a row per task and score; the paper's numbers are in grey below ours."""
     table = tidy(inputs, published)
     shown = [name for name in SERIES if name in set(table["series"])]
@@ -284,7 +287,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
     for title, group in GROUPS.items():
         columns = [x for x, name in enumerate(shown) if name in group]
         grids.over(axes, title, columns, above=26)
-    return style.captioned(figure, table, fewer_rows(runs(inputs)), sources(published, table))
+    return style.captioned(figure, table, fewer_rows(runs(inputs).rows), sources(published, table))
 
 
 def write(axes: Axes, x: float, y: float, cell: pd.DataFrame | None, signed: bool = False) -> None:

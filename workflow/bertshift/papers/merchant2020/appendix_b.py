@@ -10,36 +10,36 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import labelling, statistics
+from bertshift.rows import labelling
+from bertshift.rows.table import Table
 
 KEYS = ["series", "task", "portion", "examples"]
 ACROSS = 4
 RELATIVE, KBITS = "relative code length", "code length (kbit)"
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate code length (kbit, and relative to the pretrained model's), compression, and F1 by
     portion; no published numbers."""
-    rows = numbers.rows_of(inputs, "mdl")
-    length = rows[rows["quantity"] == "codelength"]
+    measured = numbers.rows_of(inputs, "mdl")
+    length = measured.where(measured["quantity"] == "codelength")
     is_base = length["series"] == "base"
-    logs = statistics.mapped(length, np.log)
-    differences = statistics.minus_parents(logs[~is_base], logs[is_base], ["task"])
-    ratios = statistics.mapped(differences, np.exp)
-    ratios["table"] += "; " + numbers.each_once(length.loc[is_base, "table"])
+    logs = length.mapped(np.log)
+    differences = logs.where(~is_base).minus_parents(logs.where(is_base), ["task"])
+    of_base = "; " + numbers.each_once(length["table"][is_base])
     panels = {
-        RELATIVE: ratios,
-        KBITS: statistics.mapped(length, lambda bits: bits / 1000),
-        "compression": rows[rows["quantity"] == "compression"],
-        "f1": statistics.in_points(rows[rows["quantity"] == "f1"]),
+        RELATIVE: differences.mapped(np.exp).assign(table=differences["table"] + of_base),
+        KBITS: length.mapped(lambda bits: bits / 1000),
+        "compression": measured.where(measured["quantity"] == "compression"),
+        "f1": measured.where(measured["quantity"] == "f1").in_points(),
     }
     means = (
-        numbers.means(rows, KEYS, KEYS[:2]).assign(panel=panel) for panel, rows in panels.items()
+        numbers.means(part, KEYS, KEYS[:2]).assign(panel=panel) for panel, part in panels.items()
     )
     return numbers.join(*means, columns=["panel", *KEYS, *numbers.VALUES])
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw each model's code length relative to the pretrained model's by task; below it F1 by
     number of examples."""
     table = tidy(inputs)
@@ -62,7 +62,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
         axes.set_ylabel("F1 (points)" if column == 0 else "")
         axes.set_xlabel("training examples" if number + ACROSS >= len(tasks) else "")
     layers.legend_over(figure, *layers.handles_of([axes]))
-    rows = numbers.rows_of(inputs, "mdl")
+    rows = numbers.rows_of(inputs, "mdl").rows
     shared = style.shared_probes(rows, rows["series"] == "base")
     return style.captioned(figure, table, shared, style.failures(table))
 

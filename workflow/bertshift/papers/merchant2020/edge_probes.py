@@ -14,6 +14,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
 from bertshift.rows import labelling, statistics
 from bertshift.rows.significance import of_least_certain
+from bertshift.rows.table import Table
 
 COLUMNS = [
     "panel",
@@ -38,7 +39,7 @@ SATURATES = 5.0  # points of difference
 LEARNED = 1.0  # point of F1 on control labels: below it selectivity is as good as F1
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping, variant: str) -> style.Drawn:
     """Draw a row per task and a column per model; `variant` is the probe's, `mix` (Table 1) or
     `top` (Appendix A).
 
@@ -52,7 +53,7 @@ def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping, variant: str) -
         word, compared = "mix", tidy(inputs, "mix")
     table = numbers.join(ours, compared, columns=COLUMNS)
     figure = blocks(table[: len(ours)], table[len(ours) :], word)
-    scores = numbers.rows_of(inputs, "edge_probe")
+    scores = numbers.rows_of(inputs, "edge_probe").rows
     shared = style.shared_probes(scores, scores["series"] == "base")
     return style.captioned(figure, table, unlearned(ours), shared, style.failures(table))
 
@@ -77,58 +78,59 @@ def unlearned(ours: pd.DataFrame) -> str:
     )
 
 
-def tidy(inputs: Mapping[str, pd.DataFrame], variant: str) -> pd.DataFrame:
+def tidy(inputs: Mapping[str, Table], variant: str) -> pd.DataFrame:
     """Tabulate F1, its difference from the pretrained model, and selectivity, in points, in every
     view of the score.
 
     With `mix` the two lexical readings of the pretrained model are further models.
     """
-    scores = statistics.in_points(numbers.rows_of(inputs, "edge_probe"))
+    scores = numbers.rows_of(inputs, "edge_probe").in_points()
     is_lexical = scores["variant"].isin(BASELINES)
-    scores["series"] = scores["series"].where(~is_lexical, scores["variant"])
+    scores = scores.assign(series=scores["series"].where(~is_lexical, scores["variant"]))
     shown = [variant, *BASELINES] if variant == "mix" else [variant]
-    scores = scores[scores["variant"].isin(shown)]
+    scores = scores.where(scores["variant"].isin(shown))
     is_base = scores["series"] == "base"
     if not is_base.any():
         raise UserError(
             f"no edge probes of kind '{variant}' on the pretrained model in {', '.join(inputs)}; "
             "list the model as 'reference' and run its rule again."
         )
-    deltas = statistics.minus_parents(scores[~is_base], scores[is_base], ["task", "view"])
-    deltas["table"] += "; " + numbers.each_once(scores.loc[is_base, "table"])
-    baselines = _average(deltas[deltas["series"].isin(BASELINES)])
-    selective = scores.dropna(subset="selectivity")
-    selective = statistics.with_value(selective, selective["selectivity"])
+    of_base = scores.where(is_base)
+    deltas = scores.where(~is_base).minus_parents(of_base, ["task", "view"])
+    of_base_too = deltas["table"] + "; " + numbers.each_once(of_base["table"])
+    deltas = deltas.assign(table=of_base_too)
+    baselines = _average(deltas.where(deltas["series"].isin(BASELINES)))
+    selective = scores.where(scores["selectivity"].notna())
+    selective = selective.with_value(selective["selectivity"])
     panels = {
         "f1": (scores, _average(scores)),
         "delta": (deltas, pd.concat([baselines, _average_tested(inputs, variant, deltas)])),
         "selectivity": (selective, _average(selective)),
     }
     parts = []
-    for panel, (rows, means) in panels.items():
-        spreads = statistics.spreads(numbers.trained(rows, GROUP), KEYS)
+    for panel, (measured, means) in panels.items():
+        spreads = statistics.spreads(numbers.trained(measured, GROUP).rows, KEYS)
         parts.append(means.merge(spreads, on=KEYS).assign(panel=panel))
     return pd.concat(parts)
 
 
-def _average(rows: pd.DataFrame) -> pd.DataFrame:
-    return numbers.means(rows, KEYS, GROUP) if len(rows) else pd.DataFrame(columns=KEYS)
+def _average(measured: Table) -> pd.DataFrame:
+    return numbers.means(measured, KEYS, GROUP) if len(measured) else pd.DataFrame(columns=KEYS)
 
 
-def _average_tested(
-    inputs: Mapping[str, pd.DataFrame], variant: str, deltas: pd.DataFrame
-) -> pd.DataFrame:
+def _average_tested(inputs: Mapping[str, Table], variant: str, deltas: Table) -> pd.DataFrame:
     """Average fine-tuned minus pretrained, with the p of the least certain replicate and Holm's
     over a view's tests."""
-    rows = statistics.in_points(numbers.rows_of(inputs, "edge_probe_delta"))
-    rows = rows[rows["variant"] == variant]
+    measured = numbers.rows_of(inputs, "edge_probe_delta").in_points()
+    measured = measured.where(measured["variant"] == variant)
     # The spreads are from these tables.
-    spread_tables = deltas.drop_duplicates("model").set_index("model")["table"]
-    rows = rows.assign(table=rows["table"] + "; " + rows["model"].map(spread_tables))
-    cells = numbers.trained(rows, GROUP).groupby(KEYS, as_index=False)
+    spread_tables = deltas.rows.drop_duplicates("model").set_index("model")["table"]
+    tables = measured["table"] + "; " + measured["model"].map(spread_tables)
+    measured = measured.assign(table=tables)
+    cells = numbers.trained(measured, GROUP).rows.groupby(KEYS, as_index=False)
     tests = of_least_certain(cells, "value")
     tests["p_holm"] = tests.groupby("view")["p"].transform(statistics.holm)
-    return _average(rows).merge(tests, on=KEYS)
+    return _average(measured).merge(tests, on=KEYS)
 
 
 def printed(published: Mapping, ours: pd.DataFrame) -> pd.DataFrame:

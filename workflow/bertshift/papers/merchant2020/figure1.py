@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-import pandas as pd
-
 from bertshift.figures import layers, numbers, style
+from bertshift.rows.table import Table
 
 KEYS = ["panel", "series", "kind", "measure", "split", "rank", "layer"]
 # The two probes side by side, each with the measure of whole trees that belongs to it below:
@@ -17,13 +16,13 @@ PANELS = [
 ]
 
 
-def draw(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw one line per model over layers 0 (embeddings) to L, on dev, of probes of the highest
     rank that was trained. The table has every measure of both probes, on dev and test. The paper
     prints no number of this figure."""
-    rows = numbers.rows_of(inputs, "structural_probe")
-    rows = rows.assign(panel=rows["kind"] + " " + rows["measure"])
-    means = numbers.means(rows, KEYS, ["series"])
+    measured = numbers.rows_of(inputs, "structural_probe")
+    measured = measured.assign(panel=measured["kind"] + " " + measured["measure"])
+    means = numbers.means(measured, KEYS, ["series"])
     table = numbers.join(means, columns=[*KEYS, *numbers.VALUES])
     rank = table["rank"].max()
     shown = table[(table["split"] == "dev") & (table["rank"] == rank)]

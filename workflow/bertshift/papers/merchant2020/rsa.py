@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from bertshift.figures import layers, numbers, style
 from bertshift.rows import labelling
 from bertshift.rows.nulls import is_null
+from bertshift.rows.table import Table
 
 INPUTS = {
     "mnli": "MNLI pairs",
@@ -37,22 +38,23 @@ CONTROLS = [
 ]
 
 
-def figure2(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure2(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw RSA on `wiki`: one line per fine-tuned model, and the published points, at the same
     share of the depth."""
-    rows = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
-    models = labelling.first_of_tasks(rows.loc[~is_null(rows["model"]), "model"].unique())
+    measured = numbers.stack(inputs, "rsa", ["content"], ["wiki"]).assign(panel="wiki")
+    names = measured["model"]
+    models = labelling.first_of_tasks(names[~is_null(names)].unique())
     points = [
         _published_point(published, point, models[point["task"]])
         for point in published["figure2"]["points"]
         if point["task"] in models
     ]
-    table = numbers.join(numbers.ours(rows, "panel", "model"), *points)
+    table = numbers.join(numbers.ours(measured, "panel", "model"), *points)
     figure, [[axes]] = style.grid(2.5, width=style.COLUMN_WIDTH)
     layers.by_model(axes, table)
-    layers.layer_axis(axes, rows["layer"])
+    layers.layer_axis(axes, measured["layer"])
     points = table[table["source"] == "published"]
-    depth = rows["layer"].max() / published["paper"]["layers"]
+    depth = measured["layer"].max() / published["paper"]["layers"]
     for point in points.itertuples():
         name = f"{labelling.label_of(point.series)} published, {point.variant}"
         layers.star(axes, point.layer * depth, point, name)
@@ -79,12 +81,12 @@ def _published_point(published: Mapping, point: Mapping, model: str) -> pd.DataF
     )
 
 
-def figure5(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure5(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw one panel per model, one line per kind of input; controls thin, without bands. The
     paper gives no numbers for this figure."""
-    measured = list(pd.concat([table["stimuli"] for table in inputs.values()]).unique())
-    rows = numbers.stack(inputs, "rsa", ["content"], measured)
-    table = numbers.join(numbers.ours(rows, "model", "stimuli"))
+    stimuli = pd.concat([table["stimuli"] for table in inputs.values()]).unique()
+    measured = numbers.stack(inputs, "rsa", ["content"], stimuli)
+    table = numbers.join(numbers.ours(measured, "model", "stimuli"))
     panels = list(table["panel"].unique())
     figure, [grid] = style.grid(3.0, columns=len(panels), sharey=True)
     thick, thin = {}, {}  # the lines that the legend explains, by label

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,7 +11,7 @@ from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
 from bertshift.replicates import EMBEDDINGS_ONLY, NOTHING_FROZEN
 from bertshift.rows import labelling, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.table import Table, concat
 
 KEYS = ["panel", "series", "metric", "position", "layers"]
 COLUMNS = [*KEYS, *numbers.VALUES]
@@ -24,7 +23,7 @@ MIDWAY = -0.5  # where the axis shows frozen embeddings: more than nothing, less
 SHARE = 0.95
 
 
-def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def scores(inputs: Mapping[str, Table]) -> Table:
     """Stack every run's headline score, in points; `series` is the model that each table varies,
     itself one of its rows.
 
@@ -33,56 +32,42 @@ def scores(inputs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     unless all of a model's did. `dropped` is how many of the model's replicates are left out.
     """
     parts = [
-        rows.assign(series=min(rows["model"], key=len), table=path)
-        for path, rows in inputs.items()
-        if len(rows)
+        table.assign(series=min(table["model"], key=len), table=path)
+        for path, table in inputs.items()
+        if len(table)
     ]
     if not parts:
         raise UserError(f"{', '.join(inputs)} hold no run; delete them and run their rules again.")
-    rows = pd.concat(parts, ignore_index=True)
-    rows = statistics.in_points(rows[rows["headline"]])
+    measured = concat(parts)
+    measured = measured.where(measured["headline"]).in_points()
+    rows = measured.rows
     failed = statistics.failed_wholes(rows, RUN)
     left_out = failed & ~failed.groupby(rows["series"]).transform("all")
     dropped = rows[left_out].drop_duplicates(RUN).groupby("series").size()
-    rows = rows.assign(dropped=rows["series"].map(dropped).fillna(0).astype(int))
-    return rows[~left_out].reset_index(drop=True)
+    dropped = rows["series"].map(dropped).fillna(0).astype(int)
+    return measured.assign(dropped=dropped).where(~left_out)
 
 
-def numbers_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select the value of rows, and their values without each block of examples if they have
-    them."""
-    return rows[[name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]]
-
-
-def at(rows: pd.DataFrame, is_end: pd.Series, end: str) -> pd.DataFrame:
+def at(measured: Table, is_end: pd.Series, end: str) -> pd.DataFrame:
     """Find for each of the `scores` the numbers of the same model and replicate at one end of the
     sweep: the rows `is_end` (a mask), which an error calls `end`. UserError where there are none.
     """
-    names = list(numbers_of(rows))
-    at_end = rows.loc[is_end, [*RUN, *names]]
-    merged = rows[RUN].merge(at_end, on=RUN, how="left")
-    is_missing = merged["value"].isna()
+    runs = pd.MultiIndex.from_frame(measured.rows[RUN])
+    at_end = measured.where(is_end).averages(RUN).reindex(runs).set_index(measured.rows.index)
+    is_missing = at_end["value"].isna()
     if is_missing.any():
-        run = merged.loc[is_missing, RUN].iloc[0].to_dict()
+        run = measured.rows.loc[is_missing, RUN].iloc[0].to_dict()
         raise UserError(
             f"the sweep of {run} lacks its {end} end; delete its table and run its rule again."
         )
-    return merged[names]
+    return at_end
 
 
-def averaged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average the `scores` over replicates, as rows of panel `score`."""
-    values = numbers_of(rows).join(rows.reindex(columns=[ranges.SHARE_OF]))
-    bounds = rows.reindex(columns=ranges.ENDS).to_numpy().T
-    return means(rows, "score", values, bounds)
-
-
-def shares(
-    rows: pd.DataFrame, panel: str, parts: pd.DataFrame, wholes: pd.DataFrame
-) -> pd.DataFrame:
-    """Average `parts` in percent of `wholes`, numbers for each of `rows`, as rows of panel
+def shares(measured: Table, panel: str, parts: pd.DataFrame, wholes: pd.DataFrame) -> pd.DataFrame:
+    """Average `parts` in percent of `wholes`, numbers for each of the rows, as rows of panel
     `panel`. A replicate without a whole above 0 has no share."""
-    return means(rows, panel, 100 * parts / wholes.where(wholes > 0))
+    percent = 100 * parts / wholes.where(wholes > 0)
+    return means(measured.with_numbers(percent).within(ranges.ANY), panel)
 
 
 def gains_surely(gain: pd.DataFrame) -> pd.Series:
@@ -91,15 +76,14 @@ def gains_surely(gain: pd.DataFrame) -> pd.Series:
     return (gain["low"] > 0) & (gain["replicates"] > 1)
 
 
-def means(rows: pd.DataFrame, panel: str, values: pd.DataFrame, bounds=ranges.ANY) -> pd.DataFrame:
-    """Average `values`, for each of `rows` or NaN, over the replicates that have them, as rows of
+def means(measured: Table, panel: str) -> pd.DataFrame:
+    """Average numbers, of which some may be NaN, over the replicates that have them, as rows of
     panel `panel`. `failed` counts also the replicates that are left out."""
-    rows = statistics.with_value(rows, np.nan, bounds).assign(panel=panel, **values)
-    rows = rows.dropna(subset="value")
-    if rows.empty:
-        return rows
-    averages = numbers.means_of_all(rows, KEYS, ["series"])
-    dropped = rows.drop_duplicates("series").set_index("series")["dropped"]
+    measured = measured.assign(panel=panel).where(measured["value"].notna())
+    if not len(measured):
+        return measured.rows
+    averages = numbers.means_of_all(measured, KEYS, ["series"])
+    dropped = measured.rows.drop_duplicates("series").set_index("series")["dropped"]
     return averages.assign(failed=averages["failed"] + averages["series"].map(dropped))
 
 
@@ -195,16 +179,17 @@ def left_out(
     return " ".join(sentences)
 
 
-def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure3(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw scores by frozen layer. The axis is the paper's: -1 with nothing frozen, then the last
     frozen layer from 0; a hollow marker for embeddings alone."""
-    rows = scores(inputs)
-    is_complete = rows["position"] == NOTHING_FROZEN
-    ours = averaged(rows)
+    measured = scores(inputs)
+    is_complete = measured["position"] == NOTHING_FROZEN
+    ours = means(measured, "score")
     unfrozen = ours[ours["position"] == NOTHING_FROZEN]
-    wholes = at(rows, is_complete, "unfrozen")
-    percent = shares(rows, OF_UNFROZEN, numbers_of(rows), wholes)
-    table = numbers.join(ours, printed(published, rows[is_complete]), percent, columns=COLUMNS)
+    wholes = at(measured, is_complete, "unfrozen")
+    percent = shares(measured, OF_UNFROZEN, measured.numbers, wholes)
+    paper = printed(published, measured.rows[is_complete])
+    table = numbers.join(ours, paper, percent, columns=COLUMNS)
     embeddings = table["position"] == EMBEDDINGS_ONLY
     in_percent_of = "score with nothing frozen"
     figure, left, right = panels(table[~embeddings], OF_UNFROZEN, in_percent_of, unfrozen)
@@ -224,20 +209,22 @@ def figure3(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Dra
     )
 
 
-def figure4(inputs: Mapping[str, pd.DataFrame], published: Mapping) -> style.Drawn:
+def figure4(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     """Draw scores by number of layers kept, and how much of the gain from no layer to all of them
     is reached; layers to 95 % of it, by replicate."""
-    rows = scores(inputs)
-    is_complete = rows["position"] == rows["layers"]
-    empty = at(rows, rows["position"] == 0, "empty")
-    gains = at(rows, is_complete, "complete") - empty
-    gain = means(rows[is_complete], GAIN, gains[is_complete])
-    has_shares = rows["series"].isin(gain.loc[gains_surely(gain), "series"])
-    parts = numbers_of(rows) - empty
-    percent = shares(rows[has_shares], OF_GAIN, parts[has_shares], gains[has_shares])
-    needed = _layers_needed(rows[has_shares])
-    ours = averaged(rows)
-    paper = printed(published, rows[is_complete])
+    measured = scores(inputs)
+    is_complete = measured["position"] == measured["layers"]
+    empty = at(measured, measured["position"] == 0, "empty")
+    gains = at(measured, is_complete, "complete") - empty
+    gained = measured.with_numbers(gains).within(ranges.ANY)
+    gain = means(gained.where(is_complete), GAIN)
+    has_shares = measured["series"].isin(gain.loc[gains_surely(gain), "series"])
+    parts = measured.numbers - empty
+    shared = measured.where(has_shares)
+    percent = shares(shared, OF_GAIN, parts[has_shares], gains[has_shares])
+    needed = _layers_needed(shared)
+    ours = means(measured, "score")
+    paper = printed(published, measured.rows[is_complete])
     table = numbers.join(ours, paper, gain, percent, needed, columns=COLUMNS)
     complete = ours[ours["position"] == ours["layers"]]
     figure, left, right = panels(table, OF_GAIN, "gain from none to all", complete)
@@ -271,12 +258,12 @@ def _draw_needed(axes: Axes, needed: pd.DataFrame) -> str:
     )
 
 
-def _layers_needed(rows: pd.DataFrame) -> pd.DataFrame:
+def _layers_needed(measured: Table) -> pd.DataFrame:
     """Average the number of layers to SHARE of the gain over replicates, as rows of panel
     NEEDED."""
-    curves = rows.set_index("position").groupby(RUN, sort=False)["value"]
+    curves = measured.rows.set_index("position").groupby(RUN, sort=False)["value"]
     counts = curves.agg(lambda curve: statistics.layers_to(curve.to_dict(), SHARE))
-    runs = rows[rows["position"] == rows["layers"]]
+    runs = measured.where(measured["position"] == measured["layers"])
     # No blocks: the jackknife of a number of layers, which jumps, is too wide.
-    values = counts[pd.MultiIndex.from_frame(runs[RUN])].set_axis(runs.index)
-    return means(runs, NEEDED, values.to_frame("value"), (0, runs["layers"]))
+    values = counts[pd.MultiIndex.from_frame(runs.rows[RUN])].to_numpy()
+    return means(runs.with_value(values, (0, runs["layers"])), NEEDED)
