@@ -22,7 +22,7 @@ from transformers import BertConfig, BertModel
 
 from bertshift.activations.store import Activations, writing
 from bertshift.data import conllu
-from bertshift.probes.bank import Bank, Examples, Features, Probe, train
+from bertshift.probes.bank import Bank, Features, Probe, TaskSplit, train
 from bertshift.probes.edge import MICRO_F1
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import PieceTargets, SpanTokens
@@ -76,7 +76,7 @@ def label_words(activations, rng):
     targets = PieceTargets(np.arange(len(words)), record, start, end, np.arange(len(record)), 0)
     spans = SpanTokens(targets)
     labels = np.eye(LABELS, dtype=bool)[rng.integers(LABELS, size=len(record))][None]
-    return Examples(spans, Features(activations, spans.tokens), torch.from_numpy(labels))
+    return TaskSplit(spans, Features(activations, spans.tokens), torch.from_numpy(labels))
 
 
 def step_seconds(examples, probes, arguments):

@@ -58,7 +58,7 @@ try:
     from bertshift.models.tokenizer import load_tokenizer
     from bertshift.probes import edge, mdl, structural
     from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
-    from bertshift.requests.shapes import Shape
+    from bertshift.requests.shapes import EncoderShape
     from bertshift.running import gpus
     from bertshift.running.parts import PartCache
     from bertshift.tasks.batching import Encoded
@@ -129,8 +129,8 @@ class Bench:
         self.precision = "bfloat16" if has_bfloat16 else "float32"
         self.precisions = dict.fromkeys(["float32", self.precision])
 
-    def shape(self, name: str) -> Shape:
-        return Shape(*self.sizes.shapes[name], self.sizes.vocabulary)
+    def shape(self, name: str) -> EncoderShape:
+        return EncoderShape(*self.sizes.shapes[name], self.sizes.vocabulary)
 
     def folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self.work))
@@ -490,7 +490,7 @@ def rate(job: Callable[[int], None], few: int, more: int) -> dict:
     }
 
 
-def forward_work(shape: Shape, length: int, times: float = 1) -> dict:
+def forward_work(shape: EncoderShape, length: int, times: float = 1) -> dict:
     """Return the plan's work of an input that passes through a model."""
     flops = times * shape.operations(1, length)
     return {
@@ -502,7 +502,7 @@ def forward_work(shape: Shape, length: int, times: float = 1) -> dict:
     }
 
 
-def training_work(shape: Shape, batch: int, length: int) -> dict:
+def training_work(shape: EncoderShape, batch: int, length: int) -> dict:
     """Return the plan's work of a step of training."""
     return forward_work(shape, length, 3) | {
         "flops": 3 * shape.operations(batch, length),
@@ -769,7 +769,7 @@ def plan(bench: Bench) -> Iterator[dict]:
     texts = []
     for name, machines in {"shipped": {}, "fitted": fitted}.items():
         table = shipped | {"machines": shipped["machines"] | machines}
-        estimate = planning.Estimate(config, table, has_gpu=True)
+        estimate = planning.CostEstimate(config, table, has_gpu=True)
         texts.append(planning.plan(jobs, jobs, estimate, room))
         seconds = {key: estimate.cost(job).seconds for key, job in jobs.items()}
         gpu_seconds = sum(seconds[key] for key, job in jobs.items() if job.gpu)

@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from bertshift.activations.store import Activations, writing
 from bertshift.probes import bank as module
-from bertshift.probes.bank import Bank, Examples, Features, Probe, train
+from bertshift.probes.bank import Bank, Features, Probe, TaskSplit, train
 from bertshift.probes.edge import MICRO_F1
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import PieceTargets, SpanTokens
@@ -55,7 +55,7 @@ def make_examples(rng, folder):
     )
     spans = SpanTokens(targets)
     labels = np.eye(LABELS, dtype=bool)[rng.integers(LABELS, size=(2, len(record)))]
-    return Examples(spans, Features(Activations(path), spans.tokens), torch.from_numpy(labels))
+    return TaskSplit(spans, Features(Activations(path), spans.tokens), torch.from_numpy(labels))
 
 
 def no_evaluation(bank, weights, *_):

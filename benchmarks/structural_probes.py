@@ -26,7 +26,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from bertshift.data import conllu
 from bertshift.probes import structural
-from bertshift.probes.structural import Probe, Sentences, StructuralSettings
+from bertshift.probes.structural import Sentences, StructuralProbe, StructuralSettings
 
 
 def read_heads(mirror):
@@ -132,7 +132,8 @@ def main():
         for rank in arguments.rank:
             settings = StructuralSettings(rank=rank)
             probes = [
-                Probe(kind, layer, 1, settings, vectors) for layer in range(arguments.layers)
+                StructuralProbe(kind, layer, 1, settings, vectors)
+                for layer in range(arguments.layers)
             ]
             definition = Definition(kind, [probe.weight for probe in probes])
             difference = gradient_difference(probes, definition, sentences, batches[0])

@@ -43,7 +43,7 @@ from bertshift.models.heads import (
     TokenClassifier,
 )
 from bertshift.models.variants import apply_variants
-from bertshift.planning import Estimate, dry_run, parse_options
+from bertshift.planning import CostEstimate, dry_run, parse_options
 from bertshift.requests import finetuning, sweeps
 from bertshift.requests.shapes import shape_of_model
 from bertshift.tasks.batching import Encoded
@@ -252,7 +252,7 @@ def count_trainings(scale: str) -> Counter:
     options = ["--config", f"scale={scale}"]
     jobs = dry_run("figures/all", "--cores", "1", *options)
     config, _ = parse_options(options)
-    estimate = Estimate(config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=True)
+    estimate = CostEstimate(config, read_yaml(ROOT / "config/costs.yaml"), has_gpu=True)
     steps = Counter()
     for job in jobs.values():
         runs = []

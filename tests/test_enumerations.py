@@ -154,7 +154,5 @@ def test_the_names_of_the_readme_are_models_of_the_demo_and_show_every_variant()
     column = re.findall(r"^\| (`.*?) \|", NAMED, re.MULTILINE)
     names = [name for cell in column for name in re.findall(r"`([^`]+)`", cell)]
     assert len(names) > 12 and all(naming.parse_model(name, shipped()) for name in names)
-    shown = {
-        naming.parse_variant(text).kind for name in names for text in naming.Name.of(name).variants
-    }
+    shown = {variant.kind for name in names for variant in naming.Model.of(name).variants}
     assert shown == set(naming.VARIANTS)

@@ -15,7 +15,7 @@ from dag.conftest import OPTIONS
 
 from bertshift import planning
 from bertshift.config import read_yaml
-from bertshift.planning import Cost, Estimate, Finished, Job
+from bertshift.planning import Cost, CostEstimate, Finished, Job
 
 TABLE = read_yaml(ROOT / "config/costs.yaml")
 STAGE = {rule: stage for stage, rules in TABLE["stages"].items() for rule in rules}
@@ -29,7 +29,7 @@ PAPER = {"data": 0.016, "pretraining": 0.01, "fine-tuning": 23.0, "sweeps": 42.0
 
 class Planned(NamedTuple):
     jobs: dict
-    estimate: Estimate
+    estimate: CostEstimate
     room: dict
 
 
@@ -43,7 +43,7 @@ def estimated(project, dry_run):
             config, room = planning.parse_options(OPTIONS[scale])
             _, file = dry_run(scale)
             jobs = planning.read_jobs(file)
-            return Planned(jobs, Estimate(config, TABLE, "jobs" in room), room)
+            return Planned(jobs, CostEstimate(config, TABLE, "jobs" in room), room)
 
     return of
 

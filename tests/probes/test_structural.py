@@ -11,8 +11,8 @@ from bertshift.errors import UserError
 from bertshift.files import write_jsonl
 from bertshift.probes import structural
 from bertshift.probes.structural import (
-    Probe,
     Sentences,
+    StructuralProbe,
     StructuralSettings,
     evaluate,
     fit,
@@ -87,7 +87,7 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
         states, rows = random_states(rng, rng.integers(1, 9, count), 3, 10)
         sets.append(Sentences(states * torch.tensor([[0.3], [1], [3]]), rows, CPU))
     probes = [
-        Probe(kind, layer, seed, settings, sets[0].vectors)
+        StructuralProbe(kind, layer, seed, settings, sets[0].vectors)
         for kind in ("depth", "distance") for layer in range(3) for seed in (1, 2)
     ]  # fmt: skip
     expected = [alone(probe, *sets, settings) for probe in probes]
@@ -95,7 +95,7 @@ def test_each_probe_of_a_batch_is_the_one_trained_alone():
     for probe, (best, _) in zip(probes, expected, strict=True):
         torch.testing.assert_close(probe.best, best, atol=1e-6, rtol=1e-6)
     assert len({epochs for _, epochs in expected}) > 2
-    single = Probe("distance", 1, 2, settings, sets[0].vectors)
+    single = StructuralProbe("distance", 1, 2, settings, sets[0].vectors)
     fit([single], *sets, settings)
     assert torch.equal(single.best, probes[9].best)
 
@@ -106,7 +106,8 @@ def test_measures_without_a_block_are_those_of_the_other_sentences():
     states, rows = random_states(rng, lengths, 1, 16)
     states = states.float()
     probes = [
-        Probe(kind, 0, 1, StructuralSettings(), torch.empty(16)) for kind in ("depth", "distance")
+        StructuralProbe(kind, 0, 1, StructuralSettings(), torch.empty(16))
+        for kind in ("depth", "distance")
     ]
     measures = list(evaluate(probes, Sentences(states, rows, CPU)))
     for block in (0, 11):

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import PurePath
 
 from bertshift.errors import UserError
@@ -112,80 +113,10 @@ SWEEPS = ("freeze", "keep", "reinit[bcd]?p?", r"reinitL[1-9]\d*[bcd]?o?", "seeds
 _BETWEEN = "_vs_"
 
 
-@dataclass(frozen=True)
-class Name:
-    """A model's name as it is spelled, in its parts: `stage(+stage)*(.variant)*[@base]`.
-
-    Tables and figures know only this. `parse_model` also needs the configuration, which decides
-    whether a stage is a task or a checkpoint. `explicit_base`: the checkpoint that the name ends
-    with; empty for the default one.
-    """
-
-    stages: tuple[str, ...]
-    variants: tuple[str, ...] = ()
-    explicit_base: str = ""
-
-    @classmethod
-    def of(cls, text: str) -> "Name":
-        stem, _, base = text.partition("@")
-        stages, *variants = stem.split(".")
-        return cls(tuple(stages.split("+")), tuple(variants), base)
-
-    @classmethod
-    def of_row(cls, path: str) -> tuple["Name", str]:
-        """Parse the path of a row of runs, such as `results/sweeps/rte@cased.reinit.tsv`, into the
-        plain model and what the row does to it."""
-        name = PurePath(path).name.removesuffix(".tsv").removesuffix(".losses")
-        model, _, kind = name.rpartition(".")
-        return cls.of(model), kind
-
-    @property
-    def task(self) -> str:
-        """The last stage."""
-        return self.stages[-1]
-
-    @property
-    def base(self) -> str:
-        return self.explicit_base or DEFAULT_BASE
-
-    @property
-    def start(self) -> "Name":
-        """The start of the last stage: the model of the stages before it, or the checkpoint."""
-        if len(self.stages) == 1:
-            return Name((self.base,))
-        return Name(self.stages[:-1], (), self.explicit_base)
-
-    @property
-    def plain(self) -> "Name":
-        return replace(self, variants=())
-
-    def variant(self, kind: str) -> re.Match | None:
-        """Match the variant of this kind, to read its numbers; None if the name has none."""
-        for variant in self.variants:
-            if match := re.fullmatch(VARIANTS[kind].pattern, variant):
-                return match
-        return None
-
-    def without(self, kind: str) -> "Name":
-        pattern = VARIANTS[kind].pattern
-        return replace(
-            self, variants=tuple(v for v in self.variants if not re.fullmatch(pattern, v))
-        )
-
-    def plus(self, variant: str) -> "Name":
-        """Add a variant, at its place in the order of names."""
-        variants = in_order(map(parse_variant, (*self.variants, variant)))
-        return replace(self, variants=tuple(variant.text for variant in variants))
-
-    def __str__(self) -> str:
-        name = ".".join(["+".join(self.stages), *self.variants])
-        return f"{name}@{self.explicit_base}" if self.explicit_base else name
-
-
 def null_of(name: str) -> str:
     """Name the null of this name, one of NULLS; empty for a model."""
-    variants = Name.of(name).variants
-    return next((null for null in NULLS if null in variants), "")
+    model = Model.of(name)
+    return next((null for null in NULLS if model.variant(null)), "")
 
 
 def is_of_null(path: str) -> bool:
@@ -208,9 +139,15 @@ def named_in(text: str) -> list[str]:
     return text.split(_BETWEEN)
 
 
+def noise_of(name: str) -> str:
+    """Name the models made by noise as large as the change of this one."""
+    return str(Model.of(name).plus("noise"))
+
+
 @dataclass(frozen=True)
 class Variant:
-    """One `.variant` of a name: its kind, its spelling, and the numbers in it as strings."""
+    """One `.variant` of a name: its kind, empty for a spelling that is none; its spelling; and the
+    numbers in it as strings."""
 
     kind: str
     text: str
@@ -229,8 +166,32 @@ class Model:
     """
 
     tasks: tuple[str, ...]
-    variants: tuple[Variant, ...]
-    base: str
+    variants: tuple[Variant, ...] = ()
+    base: str = DEFAULT_BASE
+
+    @classmethod
+    @cache
+    def of(cls, name: str) -> "Model":
+        """Read a name by its spelling alone, as tables and figures do. A checkpoint other than
+        the default one is taken for a task: only the configuration tells them apart
+        (`parse_model`)."""
+        stem, _, base = name.partition("@")
+        stages, *variants = stem.split(".")
+        tasks = () if stages == DEFAULT_BASE else tuple(stages.split("+"))
+        return cls(tasks, tuple(map(_read_variant, variants)), base or DEFAULT_BASE)
+
+    @classmethod
+    def of_row(cls, path: str) -> tuple["Model", str]:
+        """Read the path of a row of runs, such as `results/sweeps/rte@cased.reinit.tsv`, as the
+        plain model and what the row does to it."""
+        name = PurePath(path).name.removesuffix(".tsv").removesuffix(".losses")
+        model, _, kind = name.rpartition(".")
+        return cls.of(model), kind
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The tasks, or the checkpoint of a pretrained model."""
+        return self.tasks or (self.base,)
 
     @property
     def task(self) -> str | None:
@@ -262,16 +223,23 @@ class Model:
         itself."""
         return self.without("noise")
 
+    @property
+    def plain(self) -> "Model":
+        return replace(self, variants=())
+
     def without(self, kind: str) -> "Model":
         """Name the model without its variant of this kind, if it has one."""
         return replace(self, variants=tuple(v for v in self.variants if v.kind != kind))
+
+    def plus(self, variant: str) -> "Model":
+        """Add a variant, at its place in the order of names."""
+        return replace(self, variants=in_order([*self.variants, parse_variant(variant)]))
 
     def variant(self, kind: str) -> Variant | None:
         return next((variant for variant in self.variants if variant.kind == kind), None)
 
     def __str__(self) -> str:
-        name = "+".join(self.tasks) or self.base
-        name += "".join("." + variant.text for variant in self.variants)
+        name = ".".join(["+".join(self.stages), *(variant.text for variant in self.variants)])
         return name if not self.tasks or self.base == DEFAULT_BASE else f"{name}@{self.base}"
 
 
@@ -345,16 +313,24 @@ def seed_and_draw(number: int, draws: int) -> tuple[int, int]:
 def parse_variant(text: str) -> Variant:
     """Parse one variant from its spelling without the dot; raise UserError with the possible
     forms."""
+    variant = _read_variant(text)
+    if not variant.kind:
+        forms = [form for kind in VARIANTS.values() for form in kind.forms]
+        raise UserError(f"'.{text}' is not a variant of a model; write one of {', '.join(forms)}.")
+    return variant
+
+
+def _read_variant(text: str) -> Variant:
     for name, kind in VARIANTS.items():
         if match := re.fullmatch(kind.pattern, text):
             return Variant(name, text, tuple(match.groupdict().items()))
-    forms = [form for kind in VARIANTS.values() for form in kind.forms]
-    raise UserError(f"'.{text}' is not a variant of a model; write one of {', '.join(forms)}.")
+    return Variant("", text)
 
 
-def in_order(variants: Iterable[Variant]) -> list[Variant]:
+def in_order(variants: Iterable[Variant]) -> tuple[Variant, ...]:
     """Sort variants into the order in which a name must give them."""
-    return sorted(variants, key=lambda variant: list(VARIANTS).index(variant.kind))
+    order = ["", *VARIANTS]
+    return tuple(sorted(variants, key=lambda variant: order.index(variant.kind)))
 
 
 def parse_model(name: str, config: Mapping) -> Model:
@@ -370,25 +346,26 @@ def parse_model(name: str, config: Mapping) -> Model:
             " fewer, as files are named by it."
         )
     tasks, bases = list(config["tasks"]), list(config["bases"])
-    parsed = Name.of(name)
-    variants = tuple(map(parse_variant, parsed.variants))
-    base = parsed.explicit_base
-    stages = "+".join(parsed.stages)
+    model = Model.of(name)
+    for variant in model.variants:
+        parse_variant(variant.text)
+    stem, _, base = name.partition("@")
+    stages = stem.partition(".")[0]
     if stages in bases:
         if base:
             raise UserError(
                 f"model '{name}': '{stages}' is a checkpoint already; write '{stages}' without"
                 f" '@{base}'."
             )
-        model = Model((), variants, stages)
-        kinds = [variant.kind for variant in variants]
+        model = Model((), model.variants, stages)
+        kinds = [variant.kind for variant in model.variants]
         if kinds not in ([], ["random"], ["keep"]):
             raise UserError(
                 f"model '{name}': a checkpoint that is not fine-tuned can only be .random or"
                 " .keep5."
             )
     else:
-        for task in parsed.stages:
+        for task in stages.split("+"):
             if task not in tasks:
                 raise UserError(
                     f"model '{name}': no task or checkpoint '{task}';"
@@ -398,7 +375,6 @@ def parse_model(name: str, config: Mapping) -> Model:
             raise UserError(
                 f"model '{name}': no checkpoint '{base}' at this scale; {nearest(base, bases)}."
             )
-        model = Model(parsed.stages, variants, parsed.base)
     _check_variants(model, name, config["bases"])
     if model.variant("carry"):
         _check_carried_head(model, name, config)

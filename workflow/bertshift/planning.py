@@ -28,7 +28,7 @@ from bertshift.recipes import task_settings
 from bertshift.replicates import pair_runs
 from bertshift.requests import downloads, sweeps
 from bertshift.requests.activations import how_dumped
-from bertshift.requests.shapes import Shape, shape_of_model
+from bertshift.requests.shapes import EncoderShape, shape_of_model
 from bertshift.running import gpus
 from bertshift.running.redaction import redact
 from bertshift.shipped import ROOT
@@ -61,7 +61,7 @@ class Cost(NamedTuple):
     temporary: bool  # whether the files are deleted once all have read them
 
 
-class Training(NamedTuple):
+class TrainingLoad(NamedTuple):
     examples: float  # of all epochs
     length: float  # tokens of an example
     batch_size: int
@@ -74,7 +74,7 @@ def read_jobs(file: Path) -> dict[str, Job]:
     return {job.outputs[0]: job for job in jobs if job.outputs}
 
 
-class Estimate:
+class CostEstimate:
     """The costs of jobs by the table of costs, before anything has run."""
 
     def __init__(self, config: Mapping, table: Mapping, has_gpu: bool):
@@ -154,7 +154,7 @@ class Estimate:
     def settings(self, job: Job) -> dict:
         return task_settings(parse_model(self.model(job), self.config), self.config)
 
-    def counts(self, job: Job, shape: Shape) -> dict[str, float]:
+    def counts(self, job: Job, shape: EncoderShape) -> dict[str, float]:
         """Count the factors of a job's work, by the names in the table."""
         folders = {Path(file).parent for file in job.inputs if file.endswith("/model.safetensors")}
         pairs = folders
@@ -171,7 +171,7 @@ class Estimate:
             "ablations": len(self.config["ablation"]["variants"]),
         }
 
-    def trainings(self, job: Job, data: str) -> list[Training]:
+    def trainings(self, job: Job, data: str) -> list[TrainingLoad]:
         """List the trainings of a job: on a `corpus`, of its `task`, or of all runs of a `row`."""
         if data == "corpus":
             return [self.pretraining(job)]
@@ -187,17 +187,17 @@ class Estimate:
         for run in settings:
             number, length = self.split(run["task"], "train")
             epochs, batch_size = run["training"]["epochs"], run["training"]["batch_size"]
-            trainings.append(Training(number * epochs, length, batch_size))
+            trainings.append(TrainingLoad(number * epochs, length, batch_size))
         return trainings
 
-    def pretraining(self, job: Job) -> Training:
+    def pretraining(self, job: Job) -> TrainingLoad:
         pretrain = self.config["bases"][job.wildcards["base"]]["pretrain"]
         corpus = Path(self.config["corpora"][pretrain["corpus"]])
         number, length = self.size("documents")
         tokens = corpus.stat().st_size / 4 if corpus.is_file() else number * length
-        return Training(pretrain["epochs"] * tokens / length, length, pretrain["batch_size"])
+        return TrainingLoad(pretrain["epochs"] * tokens / length, length, pretrain["batch_size"])
 
-    def probes(self, at_once: int, shape: Shape) -> tuple[float, float]:
+    def probes(self, at_once: int, shape: EncoderShape) -> tuple[float, float]:
         """Count operations and batches of edge probes, which are best after 30 validations."""
         settings = ProbeSettings(**self.config["probes"]["edge"])
         _, length = self.size("edges")
@@ -251,7 +251,7 @@ class Estimate:
         rows = min(rows, task.get(f"max_{split}") or rows)
         return rows, min(self.dataset_tokens(dataset), task["max_length"])
 
-    def dump(self, job: Job, kind: str, shape: Shape) -> float:
+    def dump(self, job: Job, kind: str, shape: EncoderShape) -> float:
         """Estimate the bytes of a replicate's dump: states of all layers, maps of all heads."""
         contents = how_dumped(job.wildcards.get(kind, kind), self.config)
         number_bytes = 2 if contents["precision"] == "float16" else 4
@@ -342,7 +342,9 @@ def until_end(jobs: dict[str, Job], seconds: dict[str, float], room: dict[str, i
     return max([*work.values(), *map(chain, jobs)], default=0.0)
 
 
-def plan(jobs: dict[str, Job], remaining: dict[str, Job], estimate: Estimate, room: dict) -> str:
+def plan(
+    jobs: dict[str, Job], remaining: dict[str, Job], estimate: CostEstimate, room: dict
+) -> str:
     """Tabulate the remaining jobs by stage, and say when they end."""
     costs = {name: estimate.cost(job) for name, job in jobs.items()}
     done = [(job, costs[name]) for name, job in jobs.items() if name not in remaining]
@@ -482,7 +484,7 @@ def main(arguments: Sequence[str]) -> None:
     jobs = dry_run(*targets, "--forceall", *options, folder=folder)
     table = read_yaml(ROOT / "config/costs.yaml")
     has_gpu = room.keys() != {"cores"}
-    print(plan(jobs, remaining, Estimate(config, table, has_gpu), room))
+    print(plan(jobs, remaining, CostEstimate(config, table, has_gpu), room))
     if lacking:
         print(f"\n{describe_lacking(lacking)}")
 

@@ -22,7 +22,7 @@ from bertshift.tasks.inference import best_device
 TOLERANCE = 1e-5
 
 
-class Run(NamedTuple):
+class RerunBatch(NamedTuple):
     """One batch of a layer's run: the numbers of its examples, their positions [examples, tokens],
     what was recorded of each kind, and the layer's output [examples, tokens, width]."""
 
@@ -56,13 +56,13 @@ class Rerun:
 
     def __call__(
         self, layer: int, states: np.ndarray, *kinds: str, module: nn.Module | None = None
-    ) -> Iterator[Run]:
+    ) -> Iterator[RerunBatch]:
         """Run one layer, counted from 1, on `states` [N, d], batch by batch; or `module` in its
         place. kinds: what `Record` keeps."""
         return self._run(self.batches, layer, states, kinds, module)
 
     @torch.inference_mode()
-    def _run(self, batches, layer, states, kinds=(), module=None) -> Iterator[Run]:
+    def _run(self, batches, layer, states, kinds=(), module=None) -> Iterator[RerunBatch]:
         with editable(self.model):
             for batch, positions, layers in batches:
                 batch_states = torch.from_numpy(states[positions].astype(np.float32))
@@ -71,7 +71,7 @@ class Rerun:
                 with active(record):
                     output = layers.through(run_module, layer, batch_states.to(self.model.device))
                 recorded = {kind: tensors[0] for kind, tensors in record.kept.items()}
-                yield Run(batch, positions, recorded, output)
+                yield RerunBatch(batch, positions, recorded, output)
 
     def _check_own_states(self, activations: Activations) -> None:
         """Run each layer on its own input in the first batch."""

@@ -13,7 +13,7 @@ from bertshift.api.surroundings import ending_cleanly
 from bertshift.errors import UserError
 from bertshift.files import write_text, write_tsv
 from bertshift.measures import ANY, CORRELATION, Shown
-from bertshift.naming import seed_and_draw
+from bertshift.naming import noise_of, seed_and_draw
 from bertshift.rows import statistics
 from bertshift.rows.blocks import LEVEL
 from bertshift.rows.table import Table, of_columns
@@ -34,7 +34,7 @@ class Change:
     rows: of every replicate, in the columns of the workflow's tables, where CKA's values are
     distances; table: means over replicates; left_out: {measure: why it could not be taken}; about:
     the number of texts, the checkpoints, and the names of both sides as given; draws: the number
-    of models made by noise for each replicate, whose rows have `noise_name(model)` as `model`;
+    of models made by noise for each replicate, whose rows have `noise_of(model)` as `model`;
     own: {the user's own measure: its title and kind}.
     """
 
@@ -90,7 +90,7 @@ class Change:
 
     def _number_noise(self) -> Table:
         """Take the rows of models made by noise, with `seed` of the replicate and `draw`."""
-        rows = self.rows[self.rows["model"] == noise_name(self.model)]
+        rows = self.rows[self.rows["model"] == noise_of(self.model)]
         numbers = [seed_and_draw(number, self.draws) for number in rows["seed"]]
         seeds, draws = zip(*numbers, strict=True)
         return measured(rows.assign(seed=seeds, draw=draws))
@@ -289,11 +289,6 @@ def folder_at(path: str | Path) -> Path:
             f"{path} is no folder and cannot be made one ({error.strerror}); name another."
         ) from None
     return folder
-
-
-def noise_name(model: str) -> str:
-    """Name the models made by noise as large as the change of this one."""
-    return f"{model}.noise"
 
 
 def measured(rows: pd.DataFrame) -> Table:

@@ -14,7 +14,7 @@ from tqdm.auto import tqdm
 
 from bertshift.activations.extract import extract
 from bertshift.api import own_measure
-from bertshift.api.change import Change, noise_name
+from bertshift.api.change import Change
 from bertshift.api.given import check_apart, check_computes, check_weights, is_loaded
 from bertshift.api.measures import MEASURES, Measure, by_name
 from bertshift.api.models import (
@@ -45,7 +45,7 @@ from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.naming import draw_number
+from bertshift.naming import draw_number, noise_of
 from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.seeds import seed_from
 
@@ -258,7 +258,7 @@ def _make_noise(
         add_noise(encoder, load_encoder(model_folder), noise_seed)
         extract(encoder, load_tokenizer(reference_folder), rows, file, length, attention=True)
     bar.update()
-    keys = {"model": noise_name(name), "seed": draw_number(seed, draw, draws)}
+    keys = {"model": noise_of(name), "seed": draw_number(seed, draw, draws)}
     return Pair(file, pair.reference, pair.keys | keys)
 
 

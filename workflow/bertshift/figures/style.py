@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from bertshift import files
 from bertshift.figures import intervals
 from bertshift.models.source import BERT
-from bertshift.naming import Name, named_in, null_of
+from bertshift.naming import named_in, null_of
 from bertshift.rows import labelling
 from bertshift.rows.nulls import SHUFFLED
 from bertshift.rows.provenance import MARGIN, SHUFFLED_MARGIN
@@ -247,7 +247,7 @@ def agreement(r: float, other: str = "") -> str:
 def colours_of(lines: Iterable[str]) -> dict[str, str]:
     """Choose the colour of each line that is named by a task, by a model, or by two models (the
     colour of the first); any other line has none."""
-    tasks = {line: Name.of(named_in(line)[0]).task for line in lines}
+    tasks = {line: labelling.task_of(named_in(line)[0]) for line in lines}
     return {line: PALETTE[task][0] for line, task in tasks.items() if task in PALETTE}
 
 

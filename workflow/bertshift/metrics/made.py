@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.rerun import Rerun, Run
+from bertshift.activations.rerun import Rerun, RerunBatch
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics import cka, linear_cka, rsa
@@ -94,7 +94,7 @@ class Collected:
         self._positions = tokens.positions
         self.states = np.empty((len(tokens.positions), width), np.float32)
 
-    def add(self, run: Run) -> None:
+    def add(self, run: RerunBatch) -> None:
         positions = run.positions.ravel()
         rows = np.searchsorted(self._positions, positions)
         is_kept = self._positions.take(rows, mode="clip") == positions

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bertshift.activations.rerun import Rerun, Run
+from bertshift.activations.rerun import Rerun, RerunBatch
 from bertshift.activations.store import Activations, Maps
 from bertshift.metrics import cosine, jensen_shannon, made
 from bertshift.metrics.pairs import Pair, check_same_heads, frame, head_rows, opened
@@ -96,7 +96,7 @@ class _Changes:
             for measure in MEASURES
         }
 
-    def add(self, own: Run, inherited: Run) -> None:
+    def add(self, own: RerunBatch, inherited: RerunBatch) -> None:
         batch = own.batch
         before = _join_maps([self._before[example] for example in batch])
         maps = {

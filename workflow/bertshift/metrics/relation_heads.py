@@ -73,7 +73,7 @@ Pairs = tuple[np.ndarray, np.ndarray]  # queries and keys, positions within a se
 
 
 @dataclass(frozen=True)
-class Sentence:
+class MarkedSentence:
     """An example of an activation file: its index there, and the pieces of its arguments and
     predicate."""
 
@@ -83,30 +83,30 @@ class Sentence:
     token_ids: np.ndarray
 
 
-def _pair_fe_to_lu(sentence: Sentence) -> Pairs:
+def _pair_fe_to_lu(sentence: MarkedSentence) -> Pairs:
     queries = np.repeat(sentence.arguments, len(sentence.predicate))
     keys = np.tile(sentence.predicate, len(sentence.arguments))
     return queries, keys
 
 
-def _pair_lu_to_fe(sentence: Sentence) -> Pairs:
+def _pair_lu_to_fe(sentence: MarkedSentence) -> Pairs:
     keys, queries = _pair_fe_to_lu(sentence)
     return queries, keys
 
 
-def _pair_all(sentence: Sentence) -> Pairs:
+def _pair_all(sentence: MarkedSentence) -> Pairs:
     queries, keys = _pair_fe_to_lu(sentence)
     return np.append(queries, keys), np.append(keys, queries)
 
 
-def _zip_pieces(sentence: Sentence) -> Pairs:
+def _zip_pieces(sentence: MarkedSentence) -> Pairs:
     count = min(len(sentence.arguments), len(sentence.predicate))
     # The first position of the same piece as at each position.
     first = np.argmax(sentence.token_ids[:, None] == sentence.token_ids, axis=0)
     return first[sentence.arguments[:count]], first[sentence.predicate[:count]]
 
 
-READINGS: dict[str, Callable[[Sentence], Pairs]] = {
+READINGS: dict[str, Callable[[MarkedSentence], Pairs]] = {
     "max_fe_to_lu": _pair_fe_to_lu,
     "max_lu_to_fe": _pair_lu_to_fe,
     "max_both": _pair_all,
@@ -126,7 +126,7 @@ class SentencePairs:
     drawn: np.ndarray  # [DRAWS] of `substitutes`
 
 
-def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Sentence]:
+def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[MarkedSentence]:
     """Find the pieces that overlap the spans of each example's predicate and arguments, arguments
     in the order given.
 
@@ -150,7 +150,9 @@ def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Se
         ]
         if len(predicate) and all(len(argument) for argument in arguments):
             token_ids = activations.token_ids[start:end]
-            complete.append(Sentence(example, np.concatenate(arguments), predicate, token_ids))
+            complete.append(
+                MarkedSentence(example, np.concatenate(arguments), predicate, token_ids)
+            )
     if not complete:
         raise UserError(
             f"{activations.path}: no sentence has its predicate and arguments within max_length."
@@ -163,7 +165,7 @@ def sentences(activations: Activations, relations: Sequence[Mapping]) -> list[Se
     return complete
 
 
-def group_pairs(group: Sequence[Sentence], reading: str) -> list[SentencePairs]:
+def group_pairs(group: Sequence[MarkedSentence], reading: str) -> list[SentencePairs]:
     """Find the pairs of each sentence of `group`, whose sentences have the same number of
     tokens."""
     length = len(group[0].token_ids)
@@ -184,7 +186,9 @@ def group_pairs(group: Sequence[Sentence], reading: str) -> list[SentencePairs]:
 
 
 def score_layer(
-    maps: Maps, groups: Sequence[Sequence[Sentence]], pairs: Sequence[Sequence[SentencePairs]]
+    maps: Maps,
+    groups: Sequence[Sequence[MarkedSentence]],
+    pairs: Sequence[Sequence[SentencePairs]],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Score one layer's heads in one reading: (scores [n, heads], null [n, heads], nulls
     [DRAWS, heads]) in float64.
@@ -232,7 +236,7 @@ def measure(
 
 
 def _score_heads(
-    activations: Activations, order: Sequence[Sentence]
+    activations: Activations, order: Sequence[MarkedSentence]
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Return the rows of metric "relation_heads", and headline scores [layers, n, heads] of the n
     sentences, which are in the order of their lengths."""
@@ -276,7 +280,7 @@ def _example_map(
     relations: Sequence[Mapping],
     table: pd.DataFrame,
     headline: np.ndarray,
-    order: Sequence[Sentence],
+    order: Sequence[MarkedSentence],
 ) -> pd.DataFrame:
     """Return the rows of metric "relation_map"."""
     best = table[table["variant"] == HEADLINE].nsmallest(EXAMPLE_HEADS, "rank")
@@ -314,7 +318,7 @@ def _example_map(
 
 
 def _name_tokens(
-    activations: Activations, text: str, sentence: Sentence
+    activations: Activations, text: str, sentence: MarkedSentence
 ) -> tuple[np.ndarray, np.ndarray]:
     """Name each token of a sentence for a reader, and its part in the relation."""
     start, end = activations.offsets[sentence.example : sentence.example + 2]

@@ -6,7 +6,7 @@ from itertools import chain
 
 import pandas as pd
 
-from bertshift.naming import Name, named_in, pair_name
+from bertshift.naming import DEFAULT_BASE, Model, named_in, pair_name
 from bertshift.page import data
 from bertshift.page.charts import NAMES_MODELS, OVER, chart
 from bertshift.page.listing import ARCHIVE, listed
@@ -50,7 +50,7 @@ def _drop_repeated_published(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _drop_checkpoint(model: str) -> str:
     """Name a model, or two models, without checkpoints."""
-    names = [replace(Name.of(name), explicit_base="") for name in named_in(model)]
+    names = [replace(Model.of(name), base=DEFAULT_BASE) for name in named_in(model)]
     return pair_name(*map(str, names))
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from bertshift.figures import style
 from bertshift.files import read_tsv
 from bertshift.models.source import BERT
-from bertshift.naming import VARIANTS, Name, named_in
+from bertshift.naming import VARIANTS, Model, named_in
 from bertshift.page.charts import NAMES_MODELS, chart, shown
 from bertshift.page.listing import ARCHIVE, listed
 from bertshift.papers.catalogue import FIGURES, PAPERS
@@ -48,7 +48,7 @@ def figure(
     paper, item = name.split("/")
     ours = table[table["source"] == "ours"]
     citations = table.loc[table["source"] == "published", "citation"]
-    tasks = dict.fromkeys(task for model in models for task in Name.of(model).stages)
+    tasks = dict.fromkeys(task for model in models for task in Model.of(model).stages)
     curves = chart(table, models, published.get(paper, {}).get("paper", {}).get("layers"))
     return {
         "name": name,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bertshift.figures import numbers
 from bertshift.measures import METRICS, Metric, Shown
-from bertshift.naming import NULLS, Name, is_of_null, is_pair, named_in, pair_name
+from bertshift.naming import NULLS, Model, is_of_null, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import nulls, statistics
 from bertshift.rows.table import Table
@@ -81,7 +81,7 @@ def _describe_measure(
     measure["nulls"] = {}
     measure["more"] = {}
     for null in NULLS:
-        null_name = pair_name(str(Name.of(model).plus(null)), reference)
+        null_name = pair_name(str(Model.of(model).plus(null)), reference)
         if null_name not in tables:
             continue
         null_table = tables[null_name]

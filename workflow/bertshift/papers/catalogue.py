@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from bertshift.config import refuse, undefined, unusable
 from bertshift.errors import UserError
-from bertshift.naming import NULLS, Name, parse_comparison, parse_model
+from bertshift.naming import NULLS, Model, parse_comparison, parse_model
 from bertshift.papers import beyond, college2020, hao2020, kovaleva2019, merchant2020
 from bertshift.suggestions import similar_names
 
@@ -86,7 +86,7 @@ def check(config: Mapping) -> None:
 def _problems(config: Mapping) -> Iterator[str]:
     for null in NULLS:
         for model in config[null]["of"]:
-            yield from unusable(f"{null}.of", parse_model, str(Name.of(model).plus(null)), config)
+            yield from unusable(f"{null}.of", parse_model, str(Model.of(model).plus(null)), config)
     for paper, items in config["figures"].items():
         yield from undefined("figures", paper, PAPERS, "paper")
         for item, entry in items.items():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from bertshift.errors import UserError
-from bertshift.naming import NULLS, Name
+from bertshift.naming import NULLS, Model
 
 Tables = Callable[[Mapping], list[str]]
 
@@ -15,7 +15,7 @@ def per_model(*patterns: str) -> Tables:
     def tables(entry: Mapping) -> list[str]:
         paths = []
         for model in entry["models"]:
-            names = {**entry, "model": model, "base": Name.of(model).base}
+            names = {**entry, "model": model, "base": Model.of(model).base}
             paths += [pattern.format(**names) for pattern in patterns]
         return paths
 
@@ -30,8 +30,8 @@ def with_own_base(*metrics: str) -> Tables:
 
 def grounded(entry: Mapping) -> list[str]:
     """Name one table for all models of one task and checkpoint, by the plain model of both."""
-    names = map(Name.of, entry["models"])
-    plain_models = [Name((name.task,), explicit_base=name.explicit_base) for name in names]
+    models = map(Model.of, entry["models"])
+    plain_models = [Model(model.tasks[-1:], base=model.base) for model in models]
     return [f"results/grounding/{model}.tsv" for model in dict.fromkeys(plain_models)]
 
 
@@ -76,7 +76,7 @@ def over_training(*metrics: str) -> Tables:
                 if str(model) in entry[null]["of"]:
                     compared += [name.plus(null) for name in names]
             for metric in metrics:
-                paths += [f"results/{metric}/{name}_vs_{model.start}.tsv" for name in compared]
+                paths += [f"results/{metric}/{name}_vs_{model.parent}.tsv" for name in compared]
             paths += [f"results/scores/{name}.tsv" for name in names]
             paths.append(f"results/losses/{model}.tsv")
         return paths
@@ -91,7 +91,7 @@ def beside_nulls(tables: Tables, *metrics: str) -> Tables:
     def tables_with_nulls(entry: Mapping) -> list[str]:
         paths = tables(entry)
         models = [
-            str(Name.of(model).plus(null))
+            str(Model.of(model).plus(null))
             for model in entry["models"]
             for null in NULLS
             if model in entry[null]["of"]
@@ -109,13 +109,14 @@ def combined(*parts: Tables) -> Tables:
     return lambda entry: [path for part in parts for path in part(entry)]
 
 
-def plain_names(entry: Mapping) -> list[Name]:
+def plain_names(entry: Mapping) -> list[Model]:
     """List the models from whose names others are derived; UserError for one with variants."""
-    names = [Name.of(model) for model in entry["models"]]
-    for name in names:
-        if name.variants:
+    models = [Model.of(name) for name in entry["models"]]
+    for model in models:
+        if model.variants:
+            variants = "".join("." + variant.text for variant in model.variants)
             raise UserError(
-                f"'{name}' has .{'.'.join(name.variants)}, and this figure derives other models"
-                f" from each; name a plain task's model, such as '{name.plain}'."
+                f"'{model}' has {variants}, and this figure derives other models from each; name a"
+                f" plain task's model, such as '{model.plain}'."
             )
-    return names
+    return models

@@ -79,7 +79,7 @@ class Features:
 
 
 @dataclass(frozen=True)
-class Examples:
+class TaskSplit:
     """One split of one task for one model: labels [labellings, T, C] bool, on the probes'
     device."""
 
@@ -130,7 +130,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Objective:
+class ProbeObjective:
     """The loss that probes minimise, and the score that selects their best weights.
 
     loss: of logits and gold labels (0. or 1.), both [K, T, C], -> [K], a mean over targets
@@ -206,7 +206,7 @@ class Bank:
     """K probes over the same features: their layout, and the forward pass of any of them."""
 
     def __init__(
-        self, probes: Sequence[Probe], examples: Examples, settings: ProbeSettings, name: str
+        self, probes: Sequence[Probe], examples: TaskSplit, settings: ProbeSettings, name: str
     ):
         layers, _, width_in = examples.features.values.shape
         labels = examples.labels.shape[2]
@@ -242,7 +242,7 @@ class Bank:
             seed=torch.tensor([self.seeds.index(probe.seed) for probe in probes], device=device),
         )
 
-    def gold(self, subset: Subset, examples: Examples, batch: Batch) -> Tensor:
+    def gold(self, subset: Subset, examples: TaskSplit, batch: Batch) -> Tensor:
         """Look up the labels that these probes should give, [k, T, C] 0. or 1."""
         return examples.labels[subset.labelling, batch.targets].float()
 
@@ -250,7 +250,7 @@ class Bank:
         self,
         weights: Tensor,
         subset: Subset,
-        examples: Examples,
+        examples: TaskSplit,
         batch: Batch,
         dropout: "Dropout | None" = None,
     ) -> Tensor:
@@ -404,7 +404,7 @@ class Optimizer:
 
 
 def train(
-    bank: Bank, examples: Examples, records: np.ndarray, dev: Examples, objective: Objective
+    bank: Bank, examples: TaskSplit, records: np.ndarray, dev: TaskSplit, objective: ProbeObjective
 ) -> list[Progress]:
     """Train all probes of a bank on `records` of `examples`; select their best weights on `dev`.
 
@@ -463,7 +463,7 @@ def evaluate(
     bank: Bank,
     weights: Tensor,
     subset: Subset,
-    examples: Examples,
+    examples: TaskSplit,
     records: np.ndarray,
     statistics: Callable[[Tensor, Tensor], Tensor],
     group: np.ndarray | None = None,

@@ -21,7 +21,7 @@ from bertshift.errors import UserError
 from bertshift.files import read_jsonl, sha256
 from bertshift.models import family as models
 from bertshift.models.loading import load_encoder
-from bertshift.probes.bank import Bank, Examples, Features, Objective, Probe, evaluate, train
+from bertshift.probes.bank import Bank, Features, Probe, ProbeObjective, TaskSplit, evaluate, train
 from bertshift.probes.control import control_labels
 from bertshift.probes.scores import (
     VIEWS,
@@ -65,7 +65,7 @@ def binary_loss(logits: Tensor, gold: Tensor) -> Tensor:
 
 Replicate = tuple[int, int]  # (init, seed)
 EDGE_FILES = [*(f"{split}.jsonl" for split in SPLITS), SIDECAR]
-MICRO_F1 = Objective(binary_loss, counts, f1)
+MICRO_F1 = ProbeObjective(binary_loss, counts, f1)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def read_rows(sentences: Path) -> dict[Sentence, int]:
 
 def load_examples(
     task: EdgeTask, activations: Activations, word_vectors: np.ndarray | None = None
-) -> dict[str, Examples]:
+) -> dict[str, TaskSplit]:
     """Load all splits of a task for one model; print how many targets the window (max_length) has
     cut off.
 
@@ -151,7 +151,8 @@ def load_examples(
     tokens = np.concatenate([split_spans.tokens for split_spans in spans.values()])
     features = Features(activations, tokens, word_vectors)
     return {
-        split: Examples(spans[split], features, labels[split].to(best_device())) for split in spans
+        split: TaskSplit(spans[split], features, labels[split].to(best_device()))
+        for split in spans
     }
 
 
@@ -298,7 +299,7 @@ def _probe_replicate(
 
 def _train_and_test(
     task: EdgeTask,
-    examples: Mapping[str, Examples],
+    examples: Mapping[str, TaskSplit],
     layers: Sequence[tuple[int, ...]],
     settings: ProbeSettings,
     seeds: Sequence[int],

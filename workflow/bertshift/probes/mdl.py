@@ -29,7 +29,7 @@ from torch import Tensor
 
 from bertshift.activations.source import Source
 from bertshift.activations.store import Activations
-from bertshift.probes.bank import Bank, Examples, Objective, Probe, evaluate, train
+from bertshift.probes.bank import Bank, Probe, ProbeObjective, TaskSplit, evaluate, train
 from bertshift.probes.edge import (
     EdgeTask,
     Replicate,
@@ -70,14 +70,14 @@ def nats(logits: Tensor, gold: Tensor, single: bool) -> Tensor:
     return F.binary_cross_entropy_with_logits(logits, gold, reduction="none").sum(-1)
 
 
-def code_length(single: bool) -> Objective:
+def code_length(single: bool) -> ProbeObjective:
     """Train and select probes by the bits a target costs."""
 
     def statistics(logits: Tensor, gold: Tensor) -> Tensor:
         bits = nats(logits, gold, single) / math.log(2)
         return torch.stack([bits, torch.ones_like(bits)], -1)
 
-    return Objective(
+    return ProbeObjective(
         loss=lambda logits, gold: nats(logits, gold, single).mean(1),
         statistics=statistics,
         score=lambda sums: -sums[:, 0] / sums[:, 1],
@@ -128,7 +128,7 @@ def describe(
         return sources[replicate].written(part_cache.folder / "states.npz")
 
     @LastCallCache
-    def examples(replicate: Replicate, task: str) -> dict[str, Examples]:
+    def examples(replicate: Replicate, task: str) -> dict[str, TaskSplit]:
         return load_examples(cached_task(task), states(replicate))
 
     def learn(replicate: Replicate, task: str, portion: float) -> dict:
@@ -158,7 +158,7 @@ def describe(
     return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(jackknife)], axis=1)
 
 
-def _block_of_records(task: EdgeTask, split: str, examples: Examples) -> np.ndarray:
+def _block_of_records(task: EdgeTask, split: str, examples: TaskSplit) -> np.ndarray:
     """Find the block of each record's sentence, [R], the same for all models."""
     sentences = np.unique(task.words[split].sentences)
     return block_of(len(sentences))[np.searchsorted(sentences, examples.spans.sentence)]
@@ -166,7 +166,7 @@ def _block_of_records(task: EdgeTask, split: str, examples: Examples) -> np.ndar
 
 def _probe_portion(
     task: EdgeTask,
-    examples: Mapping[str, Examples],
+    examples: Mapping[str, TaskSplit],
     layers: tuple[int, ...],
     settings: CodeSettings,
     seeds: Sequence[int],

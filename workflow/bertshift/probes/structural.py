@@ -61,7 +61,7 @@ IMPROVEMENT = 1e-4  # least decrease of the dev loss that resets patience
 
 
 @dataclass(frozen=True)
-class Batch:
+class SentenceBatch:
     """Concatenated sentences: vectors [W, layers + 1, d] of their words, and each sentence's
     number of words and gold."""
 
@@ -92,12 +92,12 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, members: Sequence[int]) -> Batch:
+    def batch(self, members: Sequence[int]) -> SentenceBatch:
         """Concatenate these sentences, in this order."""
         vectors = torch.cat([self._by_sentence[i] for i in members])
         dtype = torch.promote_types(vectors.dtype, torch.float32)
         gold = {kind: [arrays[i] for i in members] for kind, arrays in self.gold.items()}
-        return Batch(vectors.to(self.device, dtype), self.lengths[members].tolist(), gold)
+        return SentenceBatch(vectors.to(self.device, dtype), self.lengths[members].tolist(), gold)
 
 
 def _move_arrays(arrays: list[np.ndarray], device: torch.device) -> list[Tensor]:
@@ -120,7 +120,7 @@ def squared_distances(z: Tensor) -> Tensor:
     return (squares[..., :, None] + squares[..., None, :] - 2 * gram).clamp_(min=0)
 
 
-def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+def depth_loss(z: Tensor, batch: SentenceBatch) -> tuple[Tensor, Tensor]:
     """Calculate the losses [k] of k depth probes, given z [k, W, r], and the gradient of each loss
     in the shape of z."""
     golds = batch.gold["depth"]
@@ -132,7 +132,7 @@ def depth_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     return losses, gradient
 
 
-def distance_loss(z: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+def distance_loss(z: Tensor, batch: SentenceBatch) -> tuple[Tensor, Tensor]:
     """Calculate the losses [k] of k distance probes, given z [k, W, r], and the gradient of each
     loss in the shape of z."""
     losses = 0.0
@@ -158,7 +158,7 @@ RECOVERED = {
 }
 
 
-class Probe:
+class StructuralProbe:
     """One probe of the `kind` depth or distance, with its own optimiser and schedule."""
 
     def __init__(
@@ -201,19 +201,21 @@ class Probe:
         return self._waited < self._patience
 
 
-def of_kind(kind: str, probes: Sequence[Probe]) -> list[Probe]:
+def of_kind(kind: str, probes: Sequence[StructuralProbe]) -> list[StructuralProbe]:
     return [probe for probe in probes if probe.kind == kind]
 
 
-def _project(batch: Batch, probes: Sequence[Probe], weights: Sequence[Tensor]) -> Tensor:
+def _project(
+    batch: SentenceBatch, probes: Sequence[StructuralProbe], weights: Sequence[Tensor]
+) -> Tensor:
     """Project the batch's words by each probe: [probes, W, r]."""
     layers = [batch.vectors[:, probe.layer] for probe in probes]
     return torch.stack([vectors @ weight for vectors, weight in zip(layers, weights, strict=True)])
 
 
 def losses_and_gradients(
-    batch: Batch, probes: Sequence[Probe]
-) -> Iterator[tuple[Probe, Tensor, Tensor]]:
+    batch: SentenceBatch, probes: Sequence[StructuralProbe]
+) -> Iterator[tuple[StructuralProbe, Tensor, Tensor]]:
     """Calculate for each probe its mean loss over the batch, and that loss's gradient by
     z [W, r]."""
     for kind, loss in LOSS.items():
@@ -224,13 +226,15 @@ def losses_and_gradients(
             yield from zip(probes_of_kind, losses, gradients, strict=True)
 
 
-def step(probes: Sequence[Probe], batch: Batch) -> None:
+def step(probes: Sequence[StructuralProbe], batch: SentenceBatch) -> None:
     """Update every probe once."""
     for probe, _, gradient in losses_and_gradients(batch, probes):
         probe.learn(batch.vectors[:, probe.layer].T @ gradient)
 
 
-def mean_losses(probes: Sequence[Probe], sentences: Sentences) -> dict[Probe, float]:
+def mean_losses(
+    probes: Sequence[StructuralProbe], sentences: Sentences
+) -> dict[StructuralProbe, float]:
     """Calculate the mean loss of each probe over all sentences."""
     means = dict.fromkeys(probes, 0.0)
     batches = math.ceil(sentences.lengths.sum() / WORDS)
@@ -241,7 +245,10 @@ def mean_losses(probes: Sequence[Probe], sentences: Sentences) -> dict[Probe, fl
 
 
 def fit(
-    probes: Sequence[Probe], train: Sentences, dev: Sentences, settings: StructuralSettings
+    probes: Sequence[StructuralProbe],
+    train: Sentences,
+    dev: Sentences,
+    settings: StructuralSettings,
 ) -> None:
     """Train all probes on the same batches, each until its own end; their `best` weights are the
     result.
@@ -268,8 +275,8 @@ def fit(
 
 
 def evaluate(
-    probes: Sequence[Probe], sentences: Sentences
-) -> Iterator[tuple[Probe, str, float, int, list[float]]]:
+    probes: Sequence[StructuralProbe], sentences: Sentences
+) -> Iterator[tuple[StructuralProbe, str, float, int, list[float]]]:
     """Measure each probe at its best weights: the probe, measure, value, n, and the values without
     each block of sentences (NaN where nothing is left).
 
@@ -453,7 +460,7 @@ def _probe_replicate(
     values without each block of sentences."""
     like = splits["train"].batch([0]).vectors
     probes = [
-        Probe(kind, layer, probe_seed, settings, like)
+        StructuralProbe(kind, layer, probe_seed, settings, like)
         for kind in LOSS
         for layer in range(like.shape[1])
         for probe_seed in seeds

@@ -212,7 +212,7 @@ def compare_archives(
         for name, folder, config in zip(names, folders, configs):
             notes: list[str] = []
             drawn = redraw.redraw(folder, config, notes.append, only, papers)
-            runs.append(compare.Run(name, folder, config, drawn))
+            runs.append(compare.DrawnArchive(name, folder, config, drawn))
             lines += [f"{name}: {note}" for note in notes if not note.endswith(redraw.DRAWN)]
         page = Path(temporary) / "page"
         sentences = compare.write_page(runs, page, papers, has_files=not page_alone)

@@ -32,7 +32,7 @@ AGREE, OPPOSITE, UNDECIDED, NOT_TESTABLE, ALONE = (
 
 
 @dataclass(frozen=True)
-class Run:
+class DrawnArchive:
     """An archive that was drawn again below `folder`: its configuration and the names of its
     figures."""
 
@@ -121,7 +121,9 @@ def _write_verdict(row: Mapping, archive: str) -> str:
     return verdict if pd.isna(null) or not null else f"{verdict}, {null}"
 
 
-def write_page(runs: Sequence[Run], out: Path, papers: Papers, has_files: bool) -> list[str]:
+def write_page(
+    runs: Sequence[DrawnArchive], out: Path, papers: Papers, has_files: bool
+) -> list[str]:
     """Write the table of claims and the page below `out`; return sentences about them. The page
     has links to what `write_files` writes, if `has_files`. UserError where they share no
     figure."""
@@ -149,7 +151,7 @@ def write_page(runs: Sequence[Run], out: Path, papers: Papers, has_files: bool) 
     return lines
 
 
-def write_files(runs: Sequence[Run], out: Path) -> None:
+def write_files(runs: Sequence[DrawnArchive], out: Path) -> None:
     """Write the numbers of each figure that both archives have below `out`, and all that each
     archive shows in a folder of its name."""
     for name in _list_shared(runs):
@@ -159,7 +161,7 @@ def write_files(runs: Sequence[Run], out: Path) -> None:
         lay_out(run.folder, out / run.name)
 
 
-def _list_shared(runs: Sequence[Run]) -> list[str]:
+def _list_shared(runs: Sequence[DrawnArchive]) -> list[str]:
     first, second = runs
     return [name for name in first.figures if name in second.figures]
 
@@ -181,7 +183,7 @@ def _list_claims(rows: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[dic
     ]
 
 
-def _describe_figure(name: str, runs: Sequence[Run], published: Mapping) -> dict:
+def _describe_figure(name: str, runs: Sequence[DrawnArchive], published: Mapping) -> dict:
     numbers = {run.name: run.numbers(name) for run in runs}
     captions = [run.file(name, "txt").read_text(encoding="utf-8") for run in runs]
     pictures = [run.file(name, "png") for run in runs]
@@ -191,7 +193,7 @@ def _describe_figure(name: str, runs: Sequence[Run], published: Mapping) -> dict
     return compared.figure(name, numbers, captions, pictures, list(models), layers)
 
 
-def _describe_run(run: Run) -> dict:
+def _describe_run(run: DrawnArchive) -> dict:
     tables = list(map(run.numbers, run.figures))
     rows = pd.concat(
         [table.loc[table["source"] == "ours", ["scale", "checkpoint"]] for table in tables]

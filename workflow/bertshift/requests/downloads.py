@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.measures import METRICS
-from bertshift.naming import Model, Name, Run, named_in, parse_model
+from bertshift.naming import Model, Run, named_in, parse_model
 from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of
 from bertshift.requests.comparing import PADDED
@@ -137,7 +137,7 @@ def _parse_models(table: str, config: Mapping) -> list[Model]:
     """Parse the models in a table's name: `results/rsa/mnli_vs_base.tsv`,
     `results/sweeps/mnli.freeze.tsv`."""
     if table.split("/")[1] == "sweeps":
-        model, _ = Name.of_row(table)
+        model, _ = Model.of_row(table)
         names = [str(model)]
     else:
         names = named_in(Path(table).stem)

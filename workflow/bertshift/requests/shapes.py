@@ -13,7 +13,7 @@ HEAD_WIDTH, VOCABULARY = 64, 30_522
 
 
 @dataclass(frozen=True)
-class Shape:
+class EncoderShape:
     layers: int
     heads: int
     width: int
@@ -51,7 +51,9 @@ def check_layers(model: Model, config: Mapping, path: str) -> None:
         raise UserError(f"{path}: '{model}' has no layer; name one that keeps a layer.")
 
 
-def shape_of_model(name: str, config: Mapping, variants: Iterable[str] | None = None) -> Shape:
+def shape_of_model(
+    name: str, config: Mapping, variants: Iterable[str] | None = None
+) -> EncoderShape:
     """Return the shape of a model's encoder, from a checkpoint on disk or else as published.
 
     variants: replace those in the name."""
@@ -66,10 +68,10 @@ def shape_of_model(name: str, config: Mapping, variants: Iterable[str] | None = 
         saved = _read_if_present(f"{folder}/config.json")
         counts = saved.get("num_hidden_layers"), saved.get("num_attention_heads")
         if counts == (base["layers"], heads):
-            return Shape(layers, heads, saved["hidden_size"], saved["vocab_size"])
+            return EncoderShape(layers, heads, saved["hidden_size"], saved["vocab_size"])
     width = base.get("width", HEAD_WIDTH * heads)
     vocabulary = config["vocabularies"].get(base["vocabulary"], {}).get("size", VOCABULARY)
-    return Shape(layers, heads, width, vocabulary)
+    return EncoderShape(layers, heads, width, vocabulary)
 
 
 def _read_if_present(path: str) -> dict:

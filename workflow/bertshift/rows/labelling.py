@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from bertshift.naming import Name, is_pair, named_in
+from bertshift.naming import DEFAULT_BASE, Model, is_pair, named_in
 from bertshift.rows.nulls import NOISE, SHUFFLED, model_of, null_of
 
 WORDS = {
@@ -55,26 +55,26 @@ EDGES = {
 def stages_of(model: str) -> str:
     """Name the tasks that a model was fine-tuned on, without variants and checkpoint: `rte+mnli`
     for `rte+mnli.freeze8@large`."""
-    return "+".join(Name.of(model).stages)
+    return "+".join(Model.of(model).stages)
 
 
 def task_of(model: str) -> str:
     """Name the task that colours a model: the last one, `mnli` for `rte+mnli.freeze8@large`."""
-    return Name.of(model).task
+    return Model.of(model).stages[-1]
 
 
 def intermediate_of(model: str) -> tuple[str, str]:
     """Name the tasks before the last one, and the head that this began with: (`wnli`, `carry`) for
     `wnli+cola.carry`, two empty texts for `cola`."""
-    name = Name.of(model)
-    if not (earlier := name.stages[:-1]):
+    parsed = Model.of(model)
+    if not (earlier := parsed.stages[:-1]):
         return "", ""
-    return "+".join(earlier), "carry" if name.variant("carry") else "fresh"
+    return "+".join(earlier), "carry" if parsed.variant("carry") else "fresh"
 
 
 def base_of(model: str) -> str:
     """Name the checkpoint that a model's name ends with."""
-    return Name.of(model).base
+    return Model.of(model).base
 
 
 def role_of(model: str, seeds: pd.Series) -> str:
@@ -82,7 +82,7 @@ def role_of(model: str, seeds: pd.Series) -> str:
     fine-tuned (seed 0)."""
     if (seeds != 0).any():
         return model
-    return "randomized" if Name.of(model).variant("random") else "base"
+    return "randomized" if Model.of(model).variant("random") else "base"
 
 
 def first_of_tasks(models: Sequence[str]) -> dict[str, str]:
@@ -94,16 +94,17 @@ def label_of(model: str) -> str:
     """Name a model for a reader: `MNLI`, `MNLI@large`, `rte+MNLI.freeze8`; two compared,
     `RTE–MNLI@large`; a null, `MNLI, shuffled labels`."""
     if is_pair(model):
-        first, second = map(Name.of, named_in(model))
-        if first.explicit_base == second.explicit_base:
-            first = replace(first, explicit_base="")
+        first, second = map(Model.of, named_in(model))
+        if first.base == second.base:
+            first = replace(first, base=DEFAULT_BASE)
         return f"{label_of(str(first))}–{label_of(str(second))}"
     if null := null_of(model):
         return f"{label_of(model_of(model))}, {NULL_WORDS[null]}"
-    name = Name.of(model)
-    if len(name.stages) > 1:
+    parsed = Model.of(model)
+    if len(parsed.stages) > 1:
         return model
-    return str(replace(name, stages=(WORDS.get(name.task, name.task),)))
+    [stage] = parsed.stages
+    return str(replace(parsed, tasks=(WORDS.get(stage, stage),)))
 
 
 def edge_labels(tasks: pd.Series) -> dict[str, str]:

@@ -7,11 +7,10 @@ The first asks whether the direction of the change matters, the second whether t
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pandas as pd
 
-from bertshift.naming import NULLS, Name, null_of, seed_and_draw
+from bertshift.naming import NULLS, Model, null_of, seed_and_draw
 from bertshift.rows.table import Table
 
 NOISE, SHUFFLED = NULLS
@@ -24,9 +23,8 @@ def is_null(names: pd.Series) -> pd.Series:
 
 def model_of(name: str) -> str:
     """Name the model that a null belongs to; a model is itself."""
-    parsed, null = Name.of(name), null_of(name)
-    variants = tuple(variant for variant in parsed.variants if variant != null)
-    return str(replace(parsed, variants=variants))
+    null = null_of(name)
+    return str(Model.of(name).without(null)) if null else name
 
 
 def standing_in(tables: Mapping[str, Table], null: str) -> dict[str, Table]:

@@ -33,7 +33,7 @@ NO_SPAN = "empty"  # the original's answer where no span is allowed
 
 
 @dataclass(frozen=True)
-class Passage:
+class TokenizedPassage:
     """A context in pieces: their ids, and the characters [start, end) of each [n, 2]."""
 
     text: str
@@ -104,7 +104,7 @@ def most_context(windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
     ]
 
 
-def answer_pieces(passage: Passage, answer: dict) -> tuple[int, int] | None:
+def answer_pieces(passage: TokenizedPassage, answer: dict) -> tuple[int, int] | None:
     """Find the first and last piece of an answer {"text", "start"}, by the characters that it
     shares with them; None if the passage has another text there."""
     start = answer["start"]
@@ -185,7 +185,7 @@ class AnswerSpans:
 
     def windows(
         self, rows: Sequence[dict], tokenizer: PreTrainedTokenizerBase
-    ) -> tuple[list[Window], list[Passage]]:
+    ) -> tuple[list[Window], list[TokenizedPassage]]:
         """Cut every row into its windows, in order, and return each row's passage too."""
         passages = read_passages([row["context"] for row in rows], tokenizer)
         questions = pieces(tokenizer, [row["question"] for row in rows])
@@ -265,7 +265,10 @@ class AnswerSpans:
         return self.decode(windows, passages, [values.numpy() for values in logits])
 
     def decode(
-        self, windows: Sequence[Window], passages: Sequence[Passage], logits: Sequence[np.ndarray]
+        self,
+        windows: Sequence[Window],
+        passages: Sequence[TokenizedPassage],
+        logits: Sequence[np.ndarray],
     ) -> list[Answer]:
         """Choose the best span of each row over its windows; its null score is the lowest [CLS]
         score of any window."""
@@ -347,7 +350,9 @@ class AnswerSpans:
         }
 
 
-def read_passages(contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[Passage]:
+def read_passages(
+    contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase
+) -> list[TokenizedPassage]:
     """Cut contexts into passages; contexts that several questions share are cut into pieces
     once."""
     distinct = list(dict.fromkeys(contexts))
@@ -355,7 +360,7 @@ def read_passages(contexts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -
     for text, cut in zip(distinct, spans(tokenizer, distinct), strict=True):
         ids = [number for number, _, _ in cut]
         characters = np.array([(start, end) for _, start, end in cut], dtype=int)
-        passages[text] = Passage(text, ids, characters.reshape(-1, 2))
+        passages[text] = TokenizedPassage(text, ids, characters.reshape(-1, 2))
     return [passages[text] for text in contexts]
 
 

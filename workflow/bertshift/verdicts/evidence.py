@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from bertshift.errors import UserError
-from bertshift.naming import Name
+from bertshift.naming import Model
 from bertshift.rows import labelling, statistics
 from bertshift.rows.replicate import Replicate
 from bertshift.rows.table import Table, concat
@@ -172,8 +172,9 @@ def labelled(tables: Mapping[str, Table]) -> Table:
 
 
 def _name_rows(model: str, rows: pd.DataFrame) -> str:
-    role = Name.of(labelling.role_of(model, rows["seed"]))
-    name = str(Name(role.stages, ("random",) if role.variant("random") else ()))
+    role = Model.of(labelling.role_of(model, rows["seed"]))
+    random = role.variant("random")
+    name = str(Model(role.tasks, (random,) if random else ()))
     if "ref_seed" in rows and rows["ref_seed"].gt(0).any():
         name += f"-{labelling.task_of(rows['reference'].iloc[0])}"
     return name

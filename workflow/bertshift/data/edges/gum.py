@@ -21,7 +21,7 @@ LAYERS = {
 }
 
 
-class Sentence(NamedTuple):
+class GumSentence(NamedTuple):
     where: str  # file and line
     id: str
     words: list[str]
@@ -83,7 +83,7 @@ def _require_text(texts: Mapping[str, str], name: str, archive: Path) -> str:
     return texts[name]
 
 
-def _read_sentences(text: str, where: str) -> Iterator[Sentence]:
+def _read_sentences(text: str, where: str) -> Iterator[GumSentence]:
     """Yield the sentences of a CoNLL-U text."""
     sentence_id = ""
     for first, lines in numbered_blocks(text.split("\n")):
@@ -105,12 +105,12 @@ def _read_sentences(text: str, where: str) -> Iterator[Sentence]:
                 entities = "".join(re.findall(r"(?:^|\|)Entity=([^|]*)", fields[9]))
                 marks.append(TYPE_FIRST.sub(r"\2-\1", entities))
         if words:
-            yield Sentence(f"{where}:{start}", sentence_id, words, marks)
+            yield GumSentence(f"{where}:{start}", sentence_id, words, marks)
             sentence_id = ""
 
 
 def _make_targets(
-    task: str, sentences: list[Sentence], layer: str, where: str
+    task: str, sentences: list[GumSentence], layer: str, where: str
 ) -> Iterator[list[dict]]:
     """Yield the targets of each sentence. UserError where the layer has other sentences or words
     than dep/."""

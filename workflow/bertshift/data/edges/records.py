@@ -11,7 +11,7 @@ SPLITS = ("train", "dev", "test")
 SIDECAR = "edges.json"
 
 
-class Shape(NamedTuple):
+class TargetForm(NamedTuple):
     """The form of a task's targets."""
 
     spans: int
@@ -20,14 +20,14 @@ class Shape(NamedTuple):
 
 
 TASKS = {
-    "pos": Shape(1, tokens=True),
-    "constituents": Shape(1),
-    "dependencies": Shape(2, tokens=True),
-    "entities": Shape(1),
-    "srl": Shape(2),
-    "coref": Shape(2),
-    "spr": Shape(2, multilabel=True),
-    "relations": Shape(2),
+    "pos": TargetForm(1, tokens=True),
+    "constituents": TargetForm(1),
+    "dependencies": TargetForm(2, tokens=True),
+    "entities": TargetForm(1),
+    "srl": TargetForm(2),
+    "coref": TargetForm(2),
+    "spr": TargetForm(2, multilabel=True),
+    "relations": TargetForm(2),
 }
 
 
@@ -68,7 +68,7 @@ def record(task: str, where: str, words: Sequence[str], targets: list[dict], **i
     return {"words": list(words), "info": info, "targets": targets}
 
 
-def _find_fault(words: Sequence[str], targets: list, shape: Shape) -> str | None:
+def _find_fault(words: Sequence[str], targets: list, shape: TargetForm) -> str | None:
     """Describe the first fault of a record, or return None."""
     if not words:
         return "the sentence has no words"
@@ -85,7 +85,7 @@ def _find_fault(words: Sequence[str], targets: list, shape: Shape) -> str | None
     return None
 
 
-def _find_target_fault(item: Mapping, shape: Shape, length: int) -> str | None:
+def _find_target_fault(item: Mapping, shape: TargetForm, length: int) -> str | None:
     if not isinstance(item, dict):
         return "is not an object"
     expected = ["span1", "span2"][: shape.spans]

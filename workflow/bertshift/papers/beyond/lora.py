@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from bertshift.figures import layers, numbers, style
 from bertshift.models.weights import MATRICES
-from bertshift.naming import Name, is_pair
+from bertshift.naming import Model, is_pair
 from bertshift.rows import labelling, nulls
 from bertshift.rows.nulls import model_of
 from bertshift.rows.table import Table, concat
@@ -36,13 +36,13 @@ ROW, EDGES_ROW = 1.4, 1.5  # inches
 
 def way_of(model: str) -> str:
     """Name the way in which a model was fine-tuned, for a legend."""
-    adapters = Name.of(model).variant("lora")
+    adapters = Model.of(model).variant("lora")
     return f"LoRA, rank {adapters['rank']}" if adapters else "full"
 
 
 def row_of(model: str) -> str:
     """Name the task and the checkpoint that a row of panels shows."""
-    return str(Name.of(model).plain)
+    return str(Model.of(model).plain)
 
 
 def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:

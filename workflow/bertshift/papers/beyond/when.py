@@ -11,7 +11,7 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
-from bertshift.naming import Name
+from bertshift.naming import Model
 from bertshift.rows import labelling, nulls, ranges, statistics
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import model_of
@@ -96,9 +96,9 @@ def _add_shares(measured: Table) -> Table:
     row's model was taken."""
     series, shares = {}, {}
     for model in measured["model"].unique():
-        name = Name.of(model)
-        snapshot = name.variant("at")
-        series[model] = str(name.without("at"))
+        parsed = Model.of(model)
+        snapshot = parsed.variant("at")
+        series[model] = str(parsed.trained)
         shares[model] = float(snapshot["share"]) if snapshot else ALL
     models = measured["model"]
     return measured.assign(series=models.map(series), share=models.map(shares))

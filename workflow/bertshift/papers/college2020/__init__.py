@@ -15,12 +15,10 @@ def _name_chains(wanted: Mapping) -> dict[str, str]:
     models = plain_names(wanted)
     chains = {}
     for head in wanted.get("heads", ["fresh"]):
-        variants = ("carry",) if head == "carry" else ()
         for final, first in product(models, repeat=2):
             if first != final:
-                stages = first.stages + final.stages
-                chain = replace(final, stages=stages, variants=variants)
-                chains[str(chain)] = str(final)
+                chain = replace(final, tasks=first.tasks + final.tasks)
+                chains[str(chain.plus("carry") if head == "carry" else chain)] = str(final)
     if not chains:
         raise UserError("an intermediate task is one of several; list at least two models.")
     return chains

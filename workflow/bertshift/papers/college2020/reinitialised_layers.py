@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
-from bertshift.naming import Name
+from bertshift.naming import Model
 from bertshift.rows import labelling, ranges, statistics
 from bertshift.rows.estimates import NONE
 from bertshift.rows.table import Table, concat
@@ -78,7 +78,7 @@ def runs(inputs: Mapping[str, Table]) -> Table:
     for path, table in inputs.items():
         if not len(table):
             raise UserError(f"{path} holds no run; delete it and run its rule again.")
-        model, series = Name.of_row(path)
+        model, series = Model.of_row(path)
         if model.variant(PLATEAU):
             series = f"{series}.{PLATEAU}"
         parts.append(table.assign(panel=str(model.without(PLATEAU)), series=series, table=path))

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, numbers, style
-from bertshift.naming import Name
+from bertshift.naming import Model
 from bertshift.rows import labelling, statistics
 from bertshift.rows.provenance import ORIGIN
 from bertshift.rows.statistics import POINTS
@@ -110,7 +110,7 @@ def runs(inputs: Mapping[str, Table]) -> Table:
         constant=answer != "",
     )
     tuned = concat(tuned).in_points()
-    names = tuned["model"].map(Name.of)
+    names = tuned["model"].map(Model.of)
     tuned = tuned.rename(metric="score").assign(
         series=["random_start" if name.variant("random") else "finetuned" for name in names],
         model=[str(name.without("random")) for name in names],
