@@ -99,7 +99,7 @@ def test_as_many_directions_are_kept_without_a_block():
         moments = Comparison.of(*rest).moments
         expected.append(svcca.distances(moments, *kept)["svcca99"])
         counts_without.add(counts(moments))
-    jackknife = next(svcca.rows(comparison))["jackknife"]
+    jackknife = next(svcca.rows_of_comparison(comparison))["jackknife"]
     assert jackknife == pytest.approx(np.array(expected), abs=1e-9)
     assert len(counts_without) > 1
 

@@ -15,7 +15,6 @@ from bertshift.errors import UserError
 from bertshift.figures.numbers import stack
 from bertshift.measures import Metric
 from bertshift.metrics import (
-    cka,
     cosine,
     jensen_shannon,
     layer_cka,
@@ -144,17 +143,24 @@ def test_a_decoder_has_first_tokens_and_no_separators():
     assert classes == {"all": [0, 1, 2, 3, 4], "content": [1, 2, 4], "cls": [0, 3], "sep": []}
 
 
-def test_nulls_permute_tokens(pair):
+def test_nulls_are_means_over_orders_of_the_tokens(pair):
+    """CKA's, over all orders, are near the mean over some; the others are the mean over some."""
     rng = np.random.default_rng(1)
-    comparison = Comparison.of(*map(CenteredStates.of, rng.normal(size=(2, 400, 100))))
+    x, y = rng.normal(size=(2, 400, 100))
     orders = [rng.permutation(400) for _ in range(5)]
-    values = {row["variant"]: row["value"] for row in similarity.rows(comparison, orders)}
-    expected = 1 - cka.null_biased(comparison.moments)
-    assert values["cka_biased_null"] == pytest.approx(expected, abs=0.005)
-    assert values["cka_debiased_null"] == pytest.approx(1, abs=0.005)
+    comparison = Comparison.of(*map(CenteredStates.of, (x, y)))
+    nulls = similarity.null_distances(comparison, orders, 60, 60)
+    permuted = [Comparison.of(*map(CenteredStates.of, (x, y[order]))) for order in orders]
+    each = pd.DataFrame(similarity.distances(other.moments, 60, 60) for other in permuted)
+    for variant, (mean, deviation) in nulls.items():
+        is_cka = variant.startswith("cka")
+        assert mean == pytest.approx(each[variant].mean(), abs=0.005 if is_cka else 1e-9)
+        assert np.isnan(deviation) == is_cka
+    assert set(nulls) == set(each)
     table = similarity.compare([pair])
     assert table.equals(similarity.compare([pair]))
-    assert (table["sd"] > 0).equals(table["variant"].str.endswith("_null"))
+    is_drawn = table["variant"].str.endswith("_null") & (table["metric"] != "cka")
+    assert (table["sd"] > 0).equals(is_drawn)
 
 
 @pytest.mark.parametrize("tokens", [21, 22])

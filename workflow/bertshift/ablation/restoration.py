@@ -118,7 +118,7 @@ def movement(
             while resuming.layer < restored.layer:
                 resuming.advance()
             resuming.ablation = restored
-            for row in svcca.rows(Comparison(unchanged, represent())):
+            for row in svcca.rows_of_comparison(Comparison(unchanged, represent())):
                 headline = row["variant"] == svcca.HEADLINE
                 yield {"metric": "restored", "headline": headline, "layer": restored.layer} | row
 

@@ -66,6 +66,11 @@ def distances(moments: Moments) -> dict[str, float]:
     return {"cka_debiased": 1 - debiased(moments), "cka_biased": 1 - biased(moments)}
 
 
+def null_distances(moments: Moments) -> dict[str, float]:
+    """Measure the mean of `distances` over all orders of the rows of Y: of unrelated states."""
+    return {"cka_debiased": 1.0, "cka_biased": 1 - null_biased(moments)}
+
+
 def null_biased(moments: Moments) -> float:
     """Calculate the mean of `biased` over all orders of the rows of Y."""
     norms = np.linalg.norm(moments.xx) * np.linalg.norm(moments.yy)

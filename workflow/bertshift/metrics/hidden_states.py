@@ -9,9 +9,10 @@ measure without a block b of the tokens, which has n_b of n rows and the sums s_
 are the moments of the other tokens about their own means.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import itemgetter
 
 import numpy as np
 from scipy.linalg.blas import dger
@@ -20,6 +21,7 @@ from bertshift.activations.sampling import is_special_or_first
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.cores import on_each_core
+from bertshift.metrics.pairs import Pair, matched_layers, tell_undefined, token_blocks
 from bertshift.metrics.scaling import differ, scaled
 
 ROWS = 4096  # in memory at a time
@@ -337,6 +339,40 @@ class Comparison:
         for variant, value in distances(self.moments).items():
             jackknife = np.array([rest.get(variant, np.nan) for rest in rests])
             yield variant, value, jackknife
+
+
+def compared_layers(
+    metric: str,
+    group: Sequence[tuple[Pair, Activations, Activations]],
+    positions: np.ndarray,
+    tokens: str = "tokens",
+) -> Iterator[tuple[int, dict, Comparison]]:
+    """Compare the same tokens of each pair of a group in each layer. What is calculated of the
+    reference's layer serves all pairs.
+
+    group: of `opened_by_reference`
+    positions: [n], of the tokens
+    tokens: their name, for the report on layers that are left out
+
+    Yield the pair's position in the group, the keys of its rows, and the comparison. A layer where
+    tokens are fewer than FEWEST or do not differ is left out.
+    """
+    _, model, reference = group[0]
+    blocks = token_blocks(reference.offsets, positions)
+    for layer, ref_layer in matched_layers(model.layers, reference.layers):
+        keys = {"layer": layer, "ref_layer": ref_layer, "head": 0, "n": len(positions)}
+        y = Representation(CenteredStates(reference.hidden(ref_layer), positions, blocks))
+        for number, (pair, model, _) in enumerate(group):
+            x = Representation(CenteredStates(model.hidden(layer), positions, blocks))
+            if len(positions) >= FEWEST and x.states.varies and y.states.varies:
+                yield number, pair.keys | keys, Comparison(x, y)
+            else:
+                tell_undefined(metric, pair, layer, tokens)
+
+
+def in_order_of_pairs(rows: Iterable[tuple[int, dict]]) -> list[dict]:
+    """Sort rows by the position of their pair, and keep the order of those of one pair."""
+    return [row for _, row in sorted(rows, key=itemgetter(0))]
 
 
 def token_classes(activations: Activations) -> dict[str, np.ndarray]:

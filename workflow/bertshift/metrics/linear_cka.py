@@ -1,8 +1,7 @@
 """Linear CKA of two models, layer by layer: the rows of `similarity` for CKA of content, without
 its decompositions.
 
-Distances, 1 - CKA. `<variant>_null` is the mean over all orders of the reference's tokens, by its
-formula; `similarity` draws three orders. The formulas are in `cka`.
+Distances, 1 - CKA. The formulas are in `cka`.
 """
 
 from collections.abc import Iterator
@@ -14,19 +13,12 @@ from bertshift.activations.sampling import sample_tokens
 from bertshift.activations.store import Activations
 from bertshift.metrics import cka
 from bertshift.metrics.hidden_states import (
-    FEWEST,
-    CenteredStates,
     Comparison,
+    compared_layers,
+    in_order_of_pairs,
     token_classes,
 )
-from bertshift.metrics.pairs import (
-    Pair,
-    frame,
-    matched_layers,
-    opened,
-    tell_undefined,
-    token_blocks,
-)
+from bertshift.metrics.pairs import Pair, frame, opened_by_reference
 
 CLASS = "content"
 TOKENS = 20_000
@@ -53,23 +45,21 @@ def compare(pairs: list[Pair], tokens: int | None = TOKENS) -> pd.DataFrame:
 
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
-    for pair, model, reference in opened("cka", pairs):
-        positions = sample(model, tokens, pair.stimuli)
-        blocks = token_blocks(model.offsets, positions)
-        for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            x = CenteredStates(model.hidden(layer), positions, blocks)
-            y = CenteredStates(reference.hidden(ref_layer), positions, blocks)
-            if len(x) < FEWEST or not x.varies or not y.varies:
-                tell_undefined("cka", pair, layer)
-                continue
-            keys = {"layer": layer, "ref_layer": ref_layer, "head": 0, "sd": np.nan, "n": len(x)}
-            for row in _value_rows(Comparison.of(x, y)):
-                yield pair.keys | keys | row
+    for group in opened_by_reference("cka", pairs):
+        pair, _, reference = group[0]
+        positions = sample(reference, tokens, pair.stimuli)
+        yield from in_order_of_pairs(
+            (number, keys | row)
+            for number, keys, comparison in compared_layers("cka", group, positions)
+            for row in _rows_of_comparison(comparison)
+        )
 
 
-def _value_rows(comparison: Comparison) -> Iterator[dict]:
-    nulls = {"cka_debiased": 1.0, "cka_biased": 1 - cka.null_biased(comparison.moments)}
+def _rows_of_comparison(comparison: Comparison) -> Iterator[dict]:
+    nulls = cka.null_distances(comparison.moments)
     for variant, value, jackknife in comparison.measure(cka.distances):
         if not np.isnan(value):
-            yield {"variant": variant, "value": value, "jackknife": jackknife}
-            yield {"variant": f"{variant}_null", "value": nulls[variant], "jackknife": ()}
+            row = {"variant": variant, "value": value, "sd": np.nan, "jackknife": jackknife}
+            yield row
+            null = {"variant": f"{variant}_null", "value": nulls[variant], "jackknife": ()}
+            yield row | null

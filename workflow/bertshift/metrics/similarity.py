@@ -15,7 +15,6 @@ special ones.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -24,22 +23,14 @@ from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
 from bertshift.metrics import cka, procrustes, pwcca
 from bertshift.metrics.hidden_states import (
-    FEWEST,
-    CenteredStates,
     Comparison,
     Moments,
-    Representation,
+    compared_layers,
+    in_order_of_pairs,
     scatter,
     token_classes,
 )
-from bertshift.metrics.pairs import (
-    Pair,
-    frame,
-    matched_layers,
-    opened_by_reference,
-    tell_undefined,
-    token_blocks,
-)
+from bertshift.metrics.pairs import Pair, frame, opened_by_reference
 from bertshift.metrics.svcca import SHARE, comparable
 from bertshift.seeds import seed_from
 
@@ -54,16 +45,40 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
     k_x, k_y: how many principal directions SVCCA and PWCCA compare. The two are left out where
     tokens are too few for that.
     """
-    values = {}
-    if comparable(moments, k_x, k_y):
-        x, y = moments.principal()
-        rho, x_variates, y_variates = pwcca.variates(x, y, moments.xy, k_x, k_y)
-        values["svcca99"] = float(1 - rho.mean())
-        values["pwcca_reference"] = pwcca.distance(rho, pwcca.weights(y, y_variates))
-        values["pwcca_model"] = pwcca.distance(rho, pwcca.weights(x, x_variates))
-    values |= cka.distances(moments)
-    values["procrustes"] = procrustes.distance(moments)
-    return values
+    canonical = _canonical_distances(moments, k_x, k_y)
+    return canonical | cka.distances(moments) | {"procrustes": procrustes.distance(moments)}
+
+
+def _canonical_distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
+    if not comparable(moments, k_x, k_y):
+        return {}
+    x, y = moments.principal()
+    rho, x_variates, y_variates = pwcca.variates(x, y, moments.xy, k_x, k_y)
+    return {
+        "svcca99": float(1 - rho.mean()),
+        "pwcca_reference": pwcca.distance(rho, pwcca.weights(y, y_variates)),
+        "pwcca_model": pwcca.distance(rho, pwcca.weights(x, x_variates)),
+    }
+
+
+def null_distances(
+    comparison: Comparison, orders: Sequence[np.ndarray], k_x: int, k_y: int
+) -> dict[str, tuple[float, float]]:
+    """Measure unrelated states: variant -> the mean of `distances` over orders of the reference's
+    tokens, and their standard deviation.
+
+    orders: some permutations [n], two or more. CKA has a formula for the mean over all of them,
+    and no deviation.
+    """
+    drawn = []
+    for order in orders:
+        moments = _permute_reference(comparison, order)
+        canonical = _canonical_distances(moments, k_x, k_y)
+        drawn.append(canonical | {"procrustes": procrustes.distance(moments)})
+    values = {variant: np.array([null[variant] for null in drawn]) for variant in drawn[0]}
+    nulls = {variant: (null.mean(), null.std(ddof=1)) for variant, null in values.items()}
+    formulas = cka.null_distances(comparison.moments)
+    return nulls | {variant: (null, np.nan) for variant, null in formulas.items()}
 
 
 def metric_of(variant: str) -> str:
@@ -71,22 +86,20 @@ def metric_of(variant: str) -> str:
     return "svcca" if variant == "svcca99" else variant.partition("_")[0]
 
 
-def rows(comparison: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[dict]:
-    """Yield rows of metric, variant, value, sd, jackknife, k_model and k_reference.
+def rows_of_comparison(comparison: Comparison, orders: Sequence[np.ndarray]) -> Iterator[dict]:
+    """Yield rows of metric, variant, value, sd, jackknife, k_model and k_reference, each followed
+    by `<variant>_null` for unrelated states, with the numbers of `null_distances`.
 
-    orders: permutations [n] of the reference's tokens. Their distances are those of unrelated
-    states: a row `<variant>_null` has their mean, and as sd that between permutations.
     `jackknife` has the values of the tokens outside each block, decomposed anew, NaN where there
     is none; it is empty for nulls, which do not depend on the text. k counts directions compared:
-    those of 99 % of the variance for SVCCA and PWCCA, also without a block (see `svcca.rows`),
-    else all.
+    those of 99 % of the variance for SVCCA and PWCCA, also without a block (see
+    `svcca.rows_of_comparison`), else all.
     """
     x, y = comparison.moments.principal()
     k_x = x.count_for(SHARE)
     k_y = y.count_for(SHARE)
-    measure = partial(distances, k_x=k_x, k_y=k_y)
-    nulls = [measure(_permute_reference(comparison, order)) for order in orders]
-    for variant, value, jackknife in comparison.measure(measure):
+    nulls = null_distances(comparison, orders, k_x, k_y)
+    for variant, value, jackknife in comparison.measure(partial(distances, k_x=k_x, k_y=k_y)):
         if np.isnan(value):
             continue
         if variant in CANONICAL:
@@ -95,11 +108,9 @@ def rows(comparison: Comparison, orders: Sequence[np.ndarray] = ()) -> Iterator[
             k = {"k_model": len(x.variances), "k_reference": len(y.variances)}
         keys = {"metric": metric_of(variant), "variant": variant}
         yield keys | {"value": value, "sd": np.nan, "jackknife": jackknife} | k
-        if nulls:
-            values = np.array([null[variant] for null in nulls])
-            keys["variant"] = f"{variant}_null"
-            null = {"value": values.mean(), "sd": values.std(ddof=1), "jackknife": ()}
-            yield keys | null | k
+        mean, deviation = nulls[variant]
+        keys["variant"] = f"{variant}_null"
+        yield keys | {"value": mean, "sd": deviation, "jackknife": ()} | k
 
 
 def _permute_reference(comparison: Comparison, order: np.ndarray) -> Moments:
@@ -129,30 +140,23 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for group in opened_by_reference("similarity", pairs):
-        pair, model, reference = group[0]
+        pair, _, reference = group[0]
         drawn = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
-        width = max(model.width, reference.width)
+        width = max(states.width for _, model, _ in group for states in (model, reference))
         too_few = f"{len(drawn)} tokens cannot be compared at width {width}: ask for more stimuli."
         if len(drawn) - 1 <= width:
             raise UserError(too_few)
-        rows_of_pairs = [[] for _ in group]
+        rows: list[tuple[int, dict]] = []
         for name, is_member in token_classes(reference).items():
             positions = drawn[is_member[drawn]]
-            blocks = token_blocks(reference.offsets, positions)
+            tokens_named = f"{len(positions)} tokens '{name}'"
             generator = np.random.default_rng(seed_from("similarity", pair.stimuli, name))
             orders = [generator.permutation(len(positions)) for _ in range(DRAWS)]
-            for layer, ref_layer in matched_layers(model.layers, reference.layers):
-                keys = {"tokens": name, "layer": layer, "ref_layer": ref_layer, "head": 0}
-                keys |= {"n": len(positions)}
-                y = Representation(CenteredStates(reference.hidden(ref_layer), positions, blocks))
-                for pair_rows, (pair, model, _) in zip(rows_of_pairs, group, strict=True):
-                    x = Representation(CenteredStates(model.hidden(layer), positions, blocks))
-                    if len(positions) < FEWEST or not (x.states.varies and y.states.varies):
-                        tokens_named = f"{len(positions)} tokens '{name}'"
-                        tell_undefined("similarity", pair, layer, tokens_named)
-                        continue
-                    layer_rows = list(rows(Comparison(x, y), orders))
-                    if name == "all" and not any(row["metric"] == "svcca" for row in layer_rows):
-                        raise UserError(too_few)
-                    pair_rows += [pair.keys | keys | row for row in layer_rows]
-        yield from chain.from_iterable(rows_of_pairs)
+            for number, keys, comparison in compared_layers(
+                "similarity", group, positions, tokens_named
+            ):
+                layer_rows = list(rows_of_comparison(comparison, orders))
+                if name == "all" and not any(row["metric"] == "svcca" for row in layer_rows):
+                    raise UserError(too_few)
+                rows += [(number, {**keys, "tokens": name, **row}) for row in layer_rows]
+        yield from in_order_of_pairs(rows)

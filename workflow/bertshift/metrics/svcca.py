@@ -14,7 +14,6 @@ float64 over chunks of tokens, replace the decompositions of the n x d matrices 
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -26,16 +25,10 @@ from bertshift.metrics.hidden_states import (
     Comparison,
     Moments,
     Principal,
-    Representation,
+    compared_layers,
+    in_order_of_pairs,
 )
-from bertshift.metrics.pairs import (
-    Pair,
-    frame,
-    matched_layers,
-    opened_by_reference,
-    tell_undefined,
-    token_blocks,
-)
+from bertshift.metrics.pairs import Pair, frame, opened_by_reference
 
 SHARE = 0.99  # of the variance that SVCCA keeps
 HEADLINE = "svcca99"
@@ -123,7 +116,7 @@ def distances(moments: Moments, k_x: int, k_y: int) -> dict[str, float]:
 
 
 def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, dict]:
-    """Measure the `rows` of hidden states of the same n tokens in two models, by their variants.
+    """Measure hidden states of the same n tokens in two models: `rows_of_comparison`, by variant.
 
     x: [n, d_x]
     y: [n, d_y]
@@ -133,10 +126,10 @@ def svcca(x: np.ndarray, y: np.ndarray) -> dict[str, dict]:
     if len(x) != len(y):
         raise ValueError("x and y hold different tokens")
     comparison = Comparison.of(CenteredStates.of(x), CenteredStates.of(y))
-    return {row["variant"]: row for row in rows(comparison)}
+    return {row["variant"]: row for row in rows_of_comparison(comparison)}
 
 
-def rows(comparison: Comparison) -> Iterator[dict]:
+def rows_of_comparison(comparison: Comparison) -> Iterator[dict]:
     """Yield rows of `distances` and of their values for unrelated states, `<variant>_null`; the
     headline comes first.
 
@@ -198,17 +191,10 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
 
 def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
     for group in opened_by_reference("svcca", pairs):
-        pair, model, reference = group[0]
+        pair, _, reference = group[0]
         positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
-        blocks = token_blocks(reference.offsets, positions)
-        rows_of_pairs = [[] for _ in group]
-        for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            keys = {"layer": layer, "ref_layer": ref_layer, "head": 0}
-            y = Representation(CenteredStates(reference.hidden(ref_layer), positions, blocks))
-            for pair_rows, (pair, model, _) in zip(rows_of_pairs, group, strict=True):
-                x = Representation(CenteredStates(model.hidden(layer), positions, blocks))
-                if x.states.varies and y.states.varies:
-                    pair_rows += [pair.keys | keys | row for row in rows(Comparison(x, y))]
-                else:
-                    tell_undefined("svcca", pair, layer)
-        yield from chain.from_iterable(rows_of_pairs)
+        yield from in_order_of_pairs(
+            (number, keys | row)
+            for number, keys, comparison in compared_layers("svcca", group, positions)
+            for row in rows_of_comparison(comparison)
+        )
