@@ -60,15 +60,6 @@ def test_ends_of_criteria_are_those_of_their_words(page_data):
         assert re.fullmatch(pattern, row["measure"]), row["measure"]
 
 
-@pytest.mark.parametrize(
-    ("words", "number"),
-    [("-1.5", [-1.5] * 3), ("+0.010", [0.01] * 3), ("32 %", [32] * 3), ("0.23 (digitised, padded)", [0.23] * 3),
-     ("0.84 ± 0.02", [0.84, 0.82, 0.86]), ("0.201 and 0.209", None), ("13/24 within 0.7", None), ("", None)],
-)  # fmt: skip
-def test_published_values_that_are_numbers(words, number):
-    assert data.published_number(words) == (number and pytest.approx(number))
-
-
 def test_a_chart_has_every_number_of_the_table(made_page, page_data):
     [one] = [one for one in page_data["figures"] if one["name"] == "kovaleva2019/figure5"]
     table, rows = made_page.table(one["name"]), one["chart"]["rows"]

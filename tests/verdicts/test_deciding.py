@@ -18,6 +18,7 @@ from bertshift.verdicts.deciding import (
     UNDECIDED,
     UNTESTED,
     Claims,
+    Published,
     of_pairs,
 )
 from bertshift.verdicts.evidence import Curve, NotTestableError, Profiles
@@ -63,7 +64,24 @@ def test_the_papers_own_story_holds(table, published):
     assert (rows["verdict"] == HOLDS).all(), rows["verdict"]
     assert rows.loc["F2.2", "ours"] == 5 and rows.loc["F2.4", "published_value"] == "0.84 ± 0.02"
     assert rows.loc["F2.4", "ours"] == pytest.approx(0.8435)
+    numbers = rows.loc["F2.4", ["published_number", "published_error"]]
+    assert list(numbers) == [0.84, 0.02] and rows["published_number"].isna().sum() == len(rows) - 1
     assert (rows["replicates"] == 6).all()
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "number", "error"),
+    [
+        (-1.5, "-1.5", -1.5, 0),
+        ({"value": 32, "unit": "%"}, "32 %", 32, 0),
+        ({"value": 0.84, "error": 0.02}, "0.84 ± 0.02", 0.84, 0.02),
+        ("13/24 within 0.7", "13/24 within 0.7", np.nan, 0),
+    ],
+)
+def test_a_paper_says_a_number_or_a_text(entry, text, number, error):
+    published = Published.of(entry)
+    assert (published.text, published.error) == (text, error)
+    assert published.number == pytest.approx(number, nan_ok=True)
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,19 @@ from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.rows import labelling
 from bertshift.rows.nulls import is_null
 from bertshift.rows.provenance import ORIGIN
-from bertshift.verdicts.deciding import FAILS, HOLDS, P_VALUES, STATED, UNDECIDED, UNTESTED
+from bertshift.verdicts.deciding import (
+    FAILS,
+    HOLDS,
+    P_VALUES,
+    PUBLISHED,
+    STATED,
+    UNDECIDED,
+    UNTESTED,
+)
 from bertshift.verdicts.multiplicity import ADJUSTED, corrected
 
 VERDICTS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNTESTED: "untested"}
 THUMBNAIL = 420  # pixels wide, for a screen of two pixels a point
-NUMBER = r"[-+]?\d+(?:\.\d+)?"
 
 
 def figure(
@@ -135,9 +142,10 @@ def thumbnail(picture: str | Path) -> dict:
 
 
 def claim(row: Mapping) -> dict:
-    """Describe a row of `Claims.decide`, with the bounds of its criterion and the published value
-    as numbers where they are numbers."""
+    """Describe a row of `Claims.decide`, with the bounds of its criterion and the published number
+    with its ± where there are any."""
     word_keys = (*STATED, "null", "claim_null", "reason", "scale")
+    number, error = (row[key] for key in PUBLISHED)
     number_keys = ("ours", "low", "high", *P_VALUES, *ADJUSTED)
     ends = row["criterion_low"], row["criterion_high"]
     words = {key: "" if pd.isna(row[key]) else str(row[key]) for key in word_keys}
@@ -148,18 +156,8 @@ def claim(row: Mapping) -> dict:
         "claim_verdict": VERDICTS[row["claim_verdict"]],
         "replicates": int(row["replicates"]),
         "criterion": [None if pd.isna(end) else float(end) for end in ends],
-        "published": published_number(words["published_value"]),
+        "published": None if pd.isna(number) else [number, number - error, number + error],
     }
-
-
-def published_number(words: str) -> list[float] | None:
-    """Read [value, low, high] from a published value that is one number: `-1.5`, `32 %`, `0.23
-    (digitised)`, `0.84 ± 0.02`."""
-    match = re.fullmatch(rf"({NUMBER})(?: %)?(?: ± ({NUMBER}))?(?: \([\w, ]+\))?", words)
-    if not match:
-        return None
-    value, error = float(match[1]), float(match[2] or 0)
-    return [value, value - error, value + error]
 
 
 def costs(entry: Mapping, logs: Path) -> list[list]:

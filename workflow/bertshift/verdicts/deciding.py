@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,7 @@ STATED = [
     "figure",
     "claim",
     "id",
+    "case",
     "over",
     "statement",
     "place",
@@ -64,11 +65,14 @@ STATED = [
     "published_value",
     "measure",
 ]
+# The paper's number, where it is one, and its ± .
+PUBLISHED = ["published_number", "published_error"]
 P_VALUES = ["p_holds", "p_fails"]
 # The p-value of "no more than for this null", of claims that hold.
 P_MORE = {null: f"p_more_than_{null}" for null in nulls.NULLS}
 COLUMNS = [
     *STATED,
+    *PUBLISHED,
     "criterion_low",
     "criterion_high",
     "ours",
@@ -88,6 +92,27 @@ MORE, LESS = "more", "less"
 HALVED = 4  # blocks, of which each half has two
 # Candidates up to which Bonferroni's correction costs less than half of the replicates does.
 FEW = 12
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a paper says of a number: a text, and the number and its ± where it is one."""
+
+    text: str = ""
+    number: float = np.nan
+    error: float = 0.0
+
+    @classmethod
+    def of(cls, entry: str | float | Mapping) -> Self:
+        """Read an entry of a paper's file: a text, a number, or a mapping of `value` and, where
+        there are any, `error` and `unit`."""
+        if isinstance(entry, str):
+            return cls(entry)
+        if not isinstance(entry, Mapping):
+            return cls(f"{entry:g}", entry)
+        value, error = entry["value"], entry.get("error", 0.0)
+        text = f"{value:g} ± {error:g}" if error else f"{value:g}"
+        return cls(" ".join([text, *filter(None, [entry.get("unit")])]), value, error)
 
 
 @dataclass(frozen=True)
@@ -120,7 +145,7 @@ class Claim:
     inputs: bool = True
     case: str = ""
     # the same number, calculated from the paper's own figure
-    published: Callable[[Mapping], str] | None = None
+    published: Callable[[Mapping], Published] | None = None
 
     def holds(self, value: float) -> bool:
         """Test whether the claim holds of one value; False for NaN, which means that there is no
@@ -163,19 +188,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Case:
-    """One case of a claim: the words that its number takes, such as a task, and its own range
-    where that is another than the claim's."""
+    """One case of a claim: the values that its number takes, such as a task or a layer, and its
+    own range where that is another than the claim's."""
 
-    words: tuple[str, ...]
+    values: tuple[str | int, ...]
+    name: str
     criterion: Mapping
 
-    @property
-    def name(self) -> str:
-        return ", ".join(self.words)
 
-
-def case(*words: str, **criterion) -> Case:
-    return Case(words, criterion)
+def case(*values: str | int, name: str = "", **criterion) -> Case:
+    return Case(values, name or ", ".join(map(str, values)), criterion)
 
 
 def of_pairs(numbers: pd.Series) -> np.ndarray:
@@ -216,26 +238,26 @@ class Claims:
         """Register that claim `id` on figure `item` is decided by `number`, called `measure`, once
         for each case.
 
-        `number` takes the evidence, or what `of` reads from it, then the words of the case. A text
-        is a case of one word. `of` takes the words too, and so do `printed` and `published`, which
-        take the paper's file in place of the evidence. The paper's number is that of the same
-        function on what `printed` reads, in this `form`, or the text that `published` gives.
-        Without either it is what the file says under the claim's `published`, for all cases or by
-        case. `picked_by` takes what `number` takes.
+        `number` takes the evidence, or what `of` reads from it, then the values of the case. A
+        text is a case of one value. `of` takes the values too, and so do `printed` and
+        `published`, which take the paper's file in place of the evidence. The paper's number is
+        that of the same function on what `printed` reads, in this `form`, or what `published`
+        gives. Without either it is what the file says under the claim's `published`, for all cases
+        or by case. `picked_by` takes what `number` takes.
         """
 
-        def of_ours(function, words):
+        def of_ours(function, values):
             def read(evidence):
-                data = of(evidence, *words) if of else evidence
-                return function(data, *words)
+                data = of(evidence, *values) if of else evidence
+                return function(data, *values)
 
             return function and read
 
-        def papers_number(facts, words, claim):
+        def papers_number(facts, values, claim):
             if published:
-                return published(facts, *words)
-            value = number(printed(facts, *words), *words)
-            return form.format(_single(claim, value))
+                return published(facts, *values)
+            value = _single(claim, number(printed(facts, *values), *values))
+            return Published(form.format(value), float(value))
 
         for entry in cases:
             if not isinstance(entry, Case):
@@ -243,15 +265,15 @@ class Claims:
             claim = Claim(
                 id,
                 item,
-                of_ours(number, entry.words),
+                of_ours(number, entry.values),
                 measure,
-                picked_by=of_ours(picked_by, entry.words),
+                picked_by=of_ours(picked_by, entry.values),
                 case=entry.name,
                 **(criterion | entry.criterion),
             )
             if printed or published:
-                text = partial(papers_number, words=entry.words, claim=claim)
-                claim = replace(claim, published=text)
+                read_number = partial(papers_number, values=entry.values, claim=claim)
+                claim = replace(claim, published=read_number)
             self.all.append(claim)
 
     def decide(
@@ -301,15 +323,19 @@ def _decide(
     claim: Claim, results: Results, null_results: Mapping[str, Results], published: Mapping
 ) -> dict:
     facts = published["claims"][claim.id]
+    paper = _published(claim, facts, published)
     row = {
         "figure": claim.item,
         "claim": claim.name,
         "id": claim.id,
+        "case": claim.case,
         "over": facts.get("over", ALL),
         "statement": facts["statement"],
         "place": facts["place"],
         "strength": facts["strength"],
-        "published_value": _published_value(claim, facts, published),
+        "published_value": paper.text,
+        "published_number": paper.number,
+        "published_error": np.nan if np.isnan(paper.number) else paper.error,
         "measure": claim.criterion,
         "criterion_low": claim.low if np.isfinite(claim.low) else np.nan,
         "criterion_high": claim.high if np.isfinite(claim.high) else np.nan,
@@ -446,13 +472,12 @@ def _describe_families(evidence: Evidence, families: Sequence[str]) -> list[str]
     return [f"The paper speaks of {paper}; this is {ours}."]
 
 
-def _published_value(claim: Claim, facts: Mapping, published: Mapping) -> str:
+def _published(claim: Claim, facts: Mapping, published: Mapping) -> Published:
     if claim.published:
         return claim.published(published)
-    value = facts.get("published", "")
-    if isinstance(value, Mapping):
-        value = value.get(claim.case, "")
-    return str(value)
+    entry = facts.get("published", "")
+    is_by_case = isinstance(entry, Mapping) and "value" not in entry
+    return Published.of(entry.get(claim.case, "") if is_by_case else entry)
 
 
 def _measure(claim: Claim, results: Results) -> Measured:

@@ -307,28 +307,27 @@ function madeOf(each) {
 
 // Cases of one statement that are decided alike stand on one axis.
 function claimGroups(claims) {
-  const groups = Map.groupBy(claims, one => `${one.claim.split(" (")[0]}|${one.measure}`);
+  const groups = Map.groupBy(claims, one => `${one.id}|${one.measure}`);
   return [...groups.values()];
 }
 
-const caseOf = one => one.claim.match(/\((.*)\)$/)?.[1] ?? "";
 
 function claimGroup(cases, seen) {
   const [one] = cases, chart = h("div", { class: "chart" }), single = cases.length === 1;
   const drawn = cases.filter(each => each.ours !== null || each.published);
-  if (drawn.length) later(chart, () => draw(chart, claimSpec(drawn), `${one.claim.split(" (")[0]}: ` + drawn.map(each =>
-    `${caseOf(each)} ours ${interval(each.ours, each.low, each.high) || "none"}, published ${each.published_value || "none"}`).join("; ")));
+  if (drawn.length) later(chart, () => draw(chart, claimSpec(drawn), `${one.id}: ` + drawn.map(each =>
+    `${each.case} ours ${interval(each.ours, each.low, each.high) || "none"}, published ${each.published_value || "none"}`).join("; ")));
   return h("article", { class: "claim" },
-    h("div", {}, h("p", {}, h("strong", {}, single ? one.claim : one.claim.split(" (")[0]), " ", h("span", { class: "soft small" }, `${one.place}, ${one.strength}`), " ", chip(one.claim_verdict, one.claim_null)),
+    h("div", {}, h("p", {}, h("strong", {}, single ? one.claim : one.id), " ", h("span", { class: "soft small" }, `${one.place}, ${one.strength}`), " ", chip(one.claim_verdict, one.claim_null)),
       single ? null : h("p", { class: "small" }, h("span", { class: "soft" }, `Over ${one.over} of ${many(cases.length, "case")}: `), countsInWords(counted(cases.map(each => each.verdict)))),
       h("p", { class: "statement" }, one.statement), h("p", { class: "small" }, h("span", { class: "soft" }, "Decided by: "), explained(one.measure, seen)),
       single ? h("p", { class: "small" }, h("span", { class: "soft" }, "Ours "), one.ours === null ? "no number" : interval(one.ours, one.low, one.high),
         one.ours === null ? null : ["; ", term("replicate", many(one.replicates, "replicate"))], one.published_value ? [h("span", { class: "soft" }, " · Published "), one.published_value] : null) : null,
       single ? h("p", { class: "soft small" }, explained(one.reason, seen)) : null),
     drawn.length ? chart : h("div"),
-    single ? null : h("details", { class: "cases" }, h("summary", {}, `${cases.length} cases`), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Cases of ${one.claim.split(" (")[0]}` },
+    single ? null : h("details", { class: "cases" }, h("summary", {}, `${cases.length} cases`), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Cases of ${one.id}` },
       h("table", {}, h("thead", {}, h("tr", {}, ["Case", "Verdict", "Ours", "Replicates", "Published", "Why"].map(text => h("th", { scope: "col" }, text)))),
-        h("tbody", {}, cases.map(each => h("tr", {}, h("th", { scope: "row" }, explained(caseOf(each), seen)), h("td", {}, chip(each.verdict, each.null)), h("td", {}, interval(each.ours, each.low, each.high)), h("td", {}, each.replicates || ""), h("td", {}, each.published_value), h("td", {}, each.reason))))))));
+        h("tbody", {}, cases.map(each => h("tr", {}, h("th", { scope: "row" }, explained(each.case, seen)), h("td", {}, chip(each.verdict, each.null)), h("td", {}, interval(each.ours, each.low, each.high)), h("td", {}, each.replicates || ""), h("td", {}, each.published_value), h("td", {}, each.reason))))))));
 }
 
 const COLUMNS = [
@@ -517,12 +516,12 @@ function claimSpec(cases) {
   const core = [least, most, ...cases.flatMap(one => [one.ours, one.published?.[0]])].filter(known);
   const [low, high] = reach(core, cases.flatMap(one => [one.low, one.high, ...(one.published ?? [])]).filter(known));
   const clipped = value => Math.max(low, Math.min(high, value));
-  const ours = cases.filter(one => one.ours !== null).map(one => ({ what: caseOf(one), value: one.ours, from: clipped(one.low ?? one.ours), to: clipped(one.high ?? one.ours),
+  const ours = cases.filter(one => one.ours !== null).map(one => ({ what: one.case, value: one.ours, from: clipped(one.low ?? one.ours), to: clipped(one.high ?? one.ours),
     verdict: one.verdict, Case: one.claim, Ours: interval(one.ours, one.low, one.high), Published: one.published_value || "none", Verdict: VERDICTS[one.verdict][2] }));
-  const published = cases.filter(one => one.published).map(one => ({ what: caseOf(one), value: one.published[0], from: clipped(one.published[1]), to: clipped(one.published[2]),
+  const published = cases.filter(one => one.published).map(one => ({ what: one.case, value: one.published[0], from: clipped(one.published[1]), to: clipped(one.published[2]),
     Case: one.claim, Ours: interval(one.ours, one.low, one.high) || "none", Published: one.published_value, Verdict: VERDICTS[one.verdict][2] }));
   const x = { type: "quantitative", scale: { domain: [low, high], nice: false, zero: false }, title: null, axis: { grid: false, tickCount: 5 } };
-  const y = { field: "what", type: "nominal", sort: cases.map(caseOf), title: null, axis: { ticks: false, domain: false, minExtent: 40, labelLimit: data.compared ? 240 : 150 } };
+  const y = { field: "what", type: "nominal", sort: cases.map(one => one.case), title: null, axis: { ticks: false, domain: false, minExtent: 40, labelLimit: data.compared ? 240 : 150 } };
   const tooltip = ["Case", "Ours", "Published", "Verdict"].map(field => ({ field, type: "nominal" }));
   return {
     width: "container", autosize: { type: "fit-x", contains: "padding" }, height: Math.max(34, 20 * cases.length),

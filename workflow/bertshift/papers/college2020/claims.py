@@ -9,7 +9,7 @@ import pandas as pd
 
 from bertshift.papers.college2020.reinitialised_heads import cells_of
 from bertshift.rows.ranges import CORRELATION
-from bertshift.verdicts.deciding import ALL, NO_CASES, Claims
+from bertshift.verdicts.deciding import ALL, NO_CASES, Claims, Published, case
 from bertshift.verdicts.evidence import (
     Curve,
     Evidence,
@@ -242,11 +242,6 @@ def third_quartile(differences: pd.Series) -> np.ndarray:
     return weights
 
 
-def number_of_head(words: str) -> int:
-    """Read the number of `head 4`."""
-    return int(words.removeprefix("head "))
-
-
 def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1) -> None:
     """Register the statements on one task's heads, each on one of these figures; `head_1` is the
     range for C9.3 and C10.3."""
@@ -262,21 +257,20 @@ def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1
         claim(figure, f"{figure.replace('figure', 'C')}.{number}", *args, **criterion)
 
     def claim_on_head(
-        number: int, measure: str, statistic: str, cases=NO_CASES, head="", **criterion
+        number: int, measure: str, statistic: str, cases=NO_CASES, head=0, **criterion
     ) -> None:
-        """Register a statement on a statistic of one head over layers. The head is the case, such
-        as `head 4`, or else `head`."""
+        """Register a statement on a statistic of one head over layers. The head is the case, or
+        else `head`."""
 
-        def summarise_ours(evidence, case=head):
+        def summarise_ours(evidence, head=head):
             rows = of_checkpoint(evidence.reinitialised_heads(task), "bert-base-cased")
-            rows = rows[rows["head"] == number_of_head(case)]
+            rows = rows[rows["head"] == head]
             # The digits that tables carry: some of the paper's are 0.
             deltas = rows.groupby("layer")["delta"].mean().round(9)
             return deltas.mean() if statistic == "mean" else deltas
 
-        def read_summary(published, case=head):  # with more digits than the paper's differences
-            summary = published[by_head]["rows"][statistic]
-            return f"{summary[number_of_head(case) - 1]:g}"
+        def read_summary(published, head=head):  # with more digits than the paper's differences
+            return Published.of(published[by_head]["rows"][statistic][head - 1])
 
         claim_on(
             by_head, number, measure, summarise_ours, cases, published=read_summary, **criterion
@@ -297,8 +291,8 @@ def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1
         by_layer,
         1,
         "third quartile of a layer's differences",
-        lambda rows, layer: _average_differences(rows, int(layer)),
-        ["1", "2"],
+        _average_differences,
+        [case(1), case(2)],
         each=third_quartile,
         high=0.0,
         form="{:.4f}",
@@ -308,12 +302,12 @@ def _register_heads(task: str, heads: str, by_layer: str, by_head: str, **head_1
         1,
         "largest difference of a head in any layer",
         "max",
-        ["head 4", "head 9"],
+        [case(head, name=f"head {head}") for head in (4, 9)],
         each=ALL,
         high=0.0,
     )
-    claim_on_head(2, "mean difference of head 12", "mean", head="head 12", low=0.0)
-    claim_on_head(3, "mean difference of head 1", "mean", head="head 1", **head_1)
+    claim_on_head(2, "mean difference of head 12", "mean", head=12, low=0.0)
+    claim_on_head(3, "mean difference of head 1", "mean", head=1, **head_1)
 
 
 _register_heads("cola", "figure5", "figure7", "figure9", low=0.0)

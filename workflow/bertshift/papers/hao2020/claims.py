@@ -16,13 +16,13 @@ BY_MEASURE = [case(measure, task) for measure in MEASURES for task in TASKS]
 
 
 def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) -> None:
-    """Add claim `id` on figure `item`. `number` takes the figure's curve and the words of the
-    case. These words begin with a task, a pair of tasks or, in the control `similarity`, a
-    measure, which a task follows."""
+    """Add claim `id` on figure `item`. `number` takes the figure's curve and the values of
+    the case. These begin with a task, a pair of tasks or, in the control `similarity`, a measure,
+    which a task follows."""
 
-    def curve(evidence, name: str, *words: str) -> Curve:
+    def curve(evidence, name: str, *values: str | int) -> Curve:
         if item == "similarity":
-            return evidence.by_layer(*words, tokens="all", variant=MEASURES[name])
+            return evidence.by_layer(*values, tokens="all", variant=MEASURES[name])
         variant = "nats" if item in ATTENTION else "svcca99"
         if item in BETWEEN_SEEDS:
             name = f"{name}-{name}"
@@ -77,7 +77,7 @@ def growth_with_depth(curve, _):
 def faster_growth(curve, _, first):
     depth = range(1, curve.layers + 1)
     steps = curve.with_values({layer: curve[layer] - curve[layer - 1] for layer in depth})
-    return above_minus_below(int(first))(steps)
+    return above_minus_below(first)(steps)
 
 
 def tasks_apart_over_seeds(evidence, pair, _):
@@ -192,7 +192,7 @@ claim(
     "H5.2",
     "mean step of the distance from that layer of 24 on, minus that below",
     faster_growth,
-    [case("mnli", "19"), case("sst2", "19"), case("mrpc", "13")],
+    [case("mnli", 19), case("sst2", 19), case("mrpc", 13)],
     low=0.0,
 )
 

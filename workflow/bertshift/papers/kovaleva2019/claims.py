@@ -8,7 +8,7 @@ import pandas as pd
 
 from bertshift.rows import statistics
 from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
-from bertshift.verdicts.deciding import ALL, SOME, Claims, case
+from bertshift.verdicts.deciding import ALL, SOME, Claims, Published, case
 from bertshift.verdicts.evidence import (
     Curve,
     Evidence,
@@ -556,10 +556,11 @@ def gains_of_disabled_heads(evidence: Evidence, task: str, half: str = "") -> di
     return _read_disabled_heads(evidence, task).groupby(HEAD)["delta"].mean()
 
 
-def _write_largest_printed(published: Mapping, task: str, half: str = "") -> str:
+def _read_largest_printed(published: Mapping, task: str, half: str = "") -> Published:
     if half:
-        return ""
-    return f"{_read_gains_printed(published, task).max():.2f} (digitised)"
+        return Published()
+    largest = _read_gains_printed(published, task).max()
+    return Published(f"{largest:.2f} (digitised)", largest)
 
 
 def _read_head_gains(evidence: Evidence, task: str, *_) -> pd.Series:
@@ -596,7 +597,7 @@ claim(
     [case(task, low=0.1, each=SOME) for task in TASKS]
     + [case(task, OTHER_HALF, low=0.0, strict=True) for task in TASKS],
     strict=False,
-    published=_write_largest_printed,
+    published=_read_largest_printed,
 )
 claim(
     "figure8",

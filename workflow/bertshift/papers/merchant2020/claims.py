@@ -508,12 +508,12 @@ LOSSES_IN_ALL = {  # the shares of which F3.4 compares
 }
 
 
-def dep_minus_the_others(evidence: Evidence, layer: str, unit: str) -> dict[str, float]:
+def dep_minus_the_others(evidence: Evidence, layer: int, unit: str) -> dict[str, float]:
     """Subtract the losses of MNLI and of SQuAD from the loss of dep. `share`: the loss is a share
     of what each task loses with every layer frozen, as their metrics differ."""
 
     def loss(task):
-        losses = lost(evidence, task).exactly(12)[int(layer) + 1]
+        losses = lost(evidence, task).exactly(12)[layer + 1]
         return losses if unit == "points" else losses / lost_in_all(task)(evidence)
 
     dep = loss("dep")
@@ -563,8 +563,8 @@ claim(
     "loss of Dep minus the larger of MNLI and SQuAD, frozen through this layer",
     dep_minus_the_others,
     [
-        *(case(layer, "points") for layer in ("4", "6")),
-        *(case(layer, "share", shares_of=LOSSES_IN_ALL) for layer in ("4", "6")),
+        *(case(layer, "points") for layer in (4, 6)),
+        *(case(layer, "share", shares_of=LOSSES_IN_ALL) for layer in (4, 6)),
     ],
     each=ALL,
     low=0.0,
@@ -583,9 +583,9 @@ inclusive(
 
 
 def below_all_layers(task: str):
-    def points(evidence: Evidence, kept: str) -> float:
+    def points(evidence: Evidence, kept: int) -> float:
         scores = evidence.sweep(task).exactly(12)
-        return scores[12] - scores[int(kept.removesuffix(" layers"))]
+        return scores[12] - scores[kept]
 
     return points
 
@@ -615,14 +615,14 @@ inclusive(
     "F4.1",
     "points that MNLI lacks to all layers",
     below_all_layers("mnli"),
-    [case("3 layers", high=8.0), case("6 layers", high=4.0)],
+    [case(kept, name=f"{kept} layers", high=most) for kept, most in ((3, 8.0), (6, 4.0))],
 )
 inclusive(
     "figure4",
     "F4.2",
     "points that SQuAD lacks to all layers",
     below_all_layers("squad"),
-    [case("5 layers", high=8.0), case("6 layers", high=5.0)],
+    [case(kept, name=f"{kept} layers", high=most) for kept, most in ((5, 8.0), (6, 5.0))],
 )
 inclusive(
     "figure4",
