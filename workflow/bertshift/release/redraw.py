@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
+from itertools import permutations
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -15,7 +16,7 @@ from bertshift.config import load_config, merge, read_yaml
 from bertshift.errors import UserError
 from bertshift.figures import style
 from bertshift.files import BLOCKS_ENDING, read_tsv, write_text, write_tsv
-from bertshift.naming import is_of_null
+from bertshift.naming import is_of_null, is_pair
 from bertshift.page.make import make
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import draw
@@ -23,7 +24,6 @@ from bertshift.release.archive import SUMS, damages, read
 from bertshift.release.archive import opened as opened_at
 from bertshift.release.contents import FIGURES, RESOLVED
 from bertshift.release.judged import PROGRAMS, Papers
-from bertshift.release.versions import completed, lacking, uneven
 from bertshift.requests import figures
 from bertshift.requests.activations import EXAMPLES
 from bertshift.rows.table import Table
@@ -142,8 +142,6 @@ def _read_configuration(archive: ZipFile) -> dict:
         raise UserError(f"{source} names no figures; it is not of this program.")
     for key in UNUSED:
         config.pop(key, None)
-    # Earlier versions measured noise of other sizes than the change, which is no longer drawn.
-    config.get("noise", {}).pop("times", None)
     try:
         catalogue.check(load_config(config, ROOT))
     except UserError as error:
@@ -190,19 +188,12 @@ def redraw(
     UserError where there is no figure.
     """
     claims: dict[str, pd.DataFrame] = {}
-    notes = set()
-
-    def note_once(sentence: str) -> None:
-        if sentence not in notes:
-            notes.add(sentence)
-            note(sentence)
-
     absent = {}
     for name in chosen(config, only):
         absent[name] = [kind for kind in KINDS if _matches(f"{name}.{kind}", without)]
         kinds = [kind for kind in KINDS if kind in READ_BY_PAGE or kind not in absent[name]]
         try:
-            claims[name] = _draw_figure(folder, config, name, note_once, papers, kinds)
+            claims[name] = _draw_figure(folder, config, name, papers, kinds)
             note(f"{name} {DRAWN}")
         except UserError as error:
             note(f"{name} is left out: {_shorten_error(error, folder)}.")
@@ -249,7 +240,6 @@ def _draw_figure(
     folder: Path,
     config: Mapping,
     name: str,
-    note: Callable[[str], None],
     papers: Papers,
     kinds: Iterable[str],
 ) -> pd.DataFrame:
@@ -262,22 +252,47 @@ def _draw_figure(
         raise UserError(f"{missing[0]}{more} not in the archive")
     paper, item = name.split("/")
     published = read_yaml(papers.published(paper))
-    tables = {}
-    for path in paths:
-        tables[path], sentences = completed(path, Table.read(folder / path))
-        for sentence in sentences:
-            note(sentence)
-    if problem := uneven(tables):
-        raise UserError(problem)
+    tables = {path: Table.read(folder / path) for path in paths}
+    _check_columns(tables)
     try:
         drawn = draw(name, tables, published)
         claims = papers.claims(paper).decide(item, tables, published)
     except KeyError as error:
-        if problem := lacking(error, tables):
-            raise UserError(problem) from error
-        raise
+        raise _explain(error, tables) from error
     style.save(drawn, **{kind: _figure_file(folder, name, kind) for kind in kinds})
     return claims
+
+
+def _check_columns(tables: Mapping[str, Table]) -> None:
+    """Raise UserError where a table of one version lacks a column of another version's table of
+    the same kind: stacked, it would give missing values."""
+    for (path, table), (other_path, other) in permutations(tables.items(), 2):
+        if _kind(path) == _kind(other_path) and _written_by(table) != _written_by(other):
+            for column in other.rows.columns.difference(table.rows.columns, sort=False):
+                raise _lack(path, table, column)
+
+
+def _kind(path: str) -> tuple[str, bool, bool]:
+    """Return the folder, whether the table compares two models, and whether it has losses."""
+    return path.rpartition("/")[0], is_pair(path), path.endswith(".losses.tsv")
+
+
+def _explain(error: KeyError, tables: Mapping[str, Table]) -> KeyError | UserError:
+    """Name a table that lacks a column that caused `error`, if there is one."""
+    for column in re.findall(r"'(\w+)'", str(error)):
+        for path, table in tables.items():
+            if column not in table:
+                return _lack(path, table, column)
+    return error
+
+
+def _lack(path: str, table: Table, column: str) -> UserError:
+    return UserError(f"{path} of {_written_by(table)} has no column `{column}`")
+
+
+def _written_by(table: Table) -> str:
+    """Name the program and version that wrote a table: `bertshift 0.2.0`."""
+    return " and ".join(map(str, table["version"].dropna().unique()))
 
 
 def _drop_missing_nulls(tables: Iterable[str], folder: Path) -> list[str]:
