@@ -55,10 +55,10 @@ try:
     from bertshift.models.heads import SequenceClassifier, SpanClassifier
     from bertshift.models.loading import load_encoder, save_model
     from bertshift.models.noise import add_noise
+    from bertshift.models.shapes import EncoderShape
     from bertshift.models.tokenizer import load_tokenizer
     from bertshift.probes import edge, mdl, structural
     from bertshift.probes.settings import CodeSettings, ProbeSettings, StructuralSettings
-    from bertshift.requests.shapes import EncoderShape
     from bertshift.running import gpus
     from bertshift.running.parts import PartCache
     from bertshift.tasks.batching import Encoded

@@ -42,10 +42,10 @@ from bertshift.models.heads import (
     SpanClassifier,
     TokenClassifier,
 )
+from bertshift.models.shapes import shape_of_model
 from bertshift.models.variants import apply_variants
 from bertshift.planning import CostEstimate, dry_run, parse_options
 from bertshift.requests import finetuning, sweeps
-from bertshift.requests.shapes import shape_of_model
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.dependency_parsing import NONE, DependencyParsing
 from bertshift.tasks.question_answering import AnswerSpans

@@ -10,6 +10,7 @@ from conftest import ROOT
 from safetensors.numpy import save_file
 
 from bertshift.config import load_config, merge
+from bertshift.data import sources
 from bertshift.errors import UserError
 from bertshift.naming import parse_model
 from bertshift.papers import catalogue
@@ -18,7 +19,6 @@ from bertshift.replicates import runs_of
 from bertshift.requests import (
     ablation,
     activations,
-    data,
     figures,
     finetuning,
     forgetting,
@@ -161,9 +161,9 @@ def test_a_data_set_of_ones_own_is_not_asked_of_the_world(source, sentence, tmp_
     }
     config = configured(data=source, datasets={"mytask": entry})
     with pytest.raises(UserError, match=sentence):
-        data.mirror_files(config, dataset="mytask")
+        sources.mirror_files(config, dataset="mytask")
     if source["source"] == "world":
-        made = data.mirror_files(config, dataset="rte")
+        made = sources.mirror_files(config, dataset="rte")
         assert "results/world/glue/RTE/dev.tsv" in made and not any(
             "/my/" in file for file in made
         )

@@ -18,17 +18,18 @@ from typing import NamedTuple
 
 import yaml
 
+from bertshift import downloads
 from bertshift.config import load_config, merge, read_yaml
 from bertshift.errors import UserError
 from bertshift.files import read_jsonl
+from bertshift.models.shapes import EncoderShape, shape_of_model
 from bertshift.naming import parse_comparison, parse_model
 from bertshift.papers import catalogue
 from bertshift.probes.settings import ProbeSettings
 from bertshift.recipes import task_settings
 from bertshift.replicates import pair_runs
-from bertshift.requests import downloads, sweeps
+from bertshift.requests import sweeps
 from bertshift.requests.activations import how_dumped
-from bertshift.requests.shapes import EncoderShape, shape_of_model
 from bertshift.running import gpus
 from bertshift.running.redaction import redact
 from bertshift.shipped import ROOT

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from bertshift import config as settings, naming
+from bertshift import config as settings, downloads, naming
 from bertshift.errors import UserError
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import module_of
-from bertshift.requests import comparing, downloads, figures, pretraining
-from bertshift.requests.code import modules_of_others
+from bertshift.requests import comparing, figures, pretraining
 from bertshift.requests.runs import (
     MODEL_FILES,
     WEIGHTS,
@@ -41,6 +40,7 @@ from bertshift.requests.runs import (
     with_parents,
 )
 from bertshift.running import codegraph, gpus, own_files, warm
+from bertshift.running.own_modules import modules_of_others
 from bertshift.running.redaction import redact
 from bertshift.shipped import ROOT, SCRIPTS
 

@@ -1,3 +1,4 @@
+from bertshift.data import sources
 from bertshift.requests import data
 from demo_world.files import FILES
 
@@ -15,7 +16,7 @@ if "world" in config:
 
     rule world:
         output:
-            [f"{data.WORLD}/{file}" for file in FILES],
+            [f"{sources.WORLD}/{file}" for file in FILES],
         log:
             "logs/world.log",
         priority: 10
@@ -33,7 +34,7 @@ if "world" in config:
 # cluster's login node, which has a network, and holds one row at a time.
 rule dataset:
     input:
-        files=given(of_job(data.mirror_files)),
+        files=given(of_job(sources.mirror_files)),
     output:
         examples="results/data/{dataset}/examples.jsonl",
         sidecar="results/data/{dataset}/dataset.json",
@@ -50,8 +51,8 @@ rule dataset:
             name="{dataset}",
             spec=lambda wildcards: config["datasets"][wildcards.dataset],
             source=config["data"]["source"],
-            mirror=data.mirror(config),
-            own=of_job(data.mirror_files),
+            mirror=sources.mirror(config),
+            own=of_job(sources.mirror_files),
         ),
         code=code("dataset"),
     script:

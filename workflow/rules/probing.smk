@@ -1,8 +1,9 @@
 from functools import partial
 
+from bertshift.data import sources
 from bertshift.requests import probing
 
-DOWNLOADS = probing.downloads(config)
+DOWNLOADS = sources.edge_downloads(config)
 EDGE_FILES = ["train.jsonl", "dev.jsonl", "test.jsonl", "edges.json"]
 
 

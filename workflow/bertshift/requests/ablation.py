@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from bertshift.models.shapes import check_layers
 from bertshift.requests.runs import Pair, with_parents
-from bertshift.requests.shapes import check_layers
 
 
 def restored(config: Mapping, model: str) -> list[Pair]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from bertshift.errors import UserError
 from bertshift.measures import SAMPLED_TOKENS
+from bertshift.models.shapes import check_layers
 from bertshift.naming import Run, parse_model
 from bertshift.requests.runs import with_parents
-from bertshift.requests.shapes import check_layers
 from bertshift.running import codegraph
 from bertshift.shipped import SCRIPTS
 

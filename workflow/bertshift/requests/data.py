@@ -1,15 +1,12 @@
 """Data sets, and the inputs that models are compared on."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.naming import Model, parse_model
 from bertshift.recipes import train_size
 from bertshift.requests.runs import unique
-from demo_world.files import FILES
 
-WORLD = "results/world"
 # Stimuli with rules of their own: the sentences of all edge tasks, the treebank's, and those with
 # relations marked.
 OF_PROBES = ["edges", "trees", "relations"]
@@ -18,70 +15,6 @@ OF_PROBES = ["edges", "trees", "relations"]
 def of_task(config: Mapping, model: str) -> str:
     """Name the data set of a model's task."""
     return config["tasks"][parse_model(model, config).task]["dataset"]
-
-
-def mirror(config: Mapping) -> str | None:
-    """Return the folder below which a data set's files lie; None for the hub."""
-    data = config["data"]
-    return {"world": WORLD, "mirror": data.get("mirror"), "hub": None}[data["source"]]
-
-
-def mirror_of(config: Mapping) -> Path:
-    """Return the folder of the user's own data. Raise UserError where data come from it and it
-    does not exist."""
-    data = config["data"]
-    folder = Path(data.get("mirror") or "")
-    if data["source"] == "mirror" and not folder.is_dir():
-        raise UserError(
-            f"data.mirror: {folder.absolute()} is not a folder; write the one that holds the data."
-        )
-    return folder
-
-
-def mirror_files(config: Mapping, dataset: str) -> list[str]:
-    """List one file a split: the first candidate in the generated world, the first existing one in
-    a user's mirror; none for data of the hub."""
-    entry, data = config["datasets"].get(dataset), config["data"]
-    if entry is None:
-        raise UserError(
-            f"no data set '{dataset}'; config/datasets.yaml has {', '.join(config['datasets'])}."
-        )
-    if data["source"] == "hub":
-        if "hub" not in entry:
-            raise UserError(
-                f"config/datasets.yaml: '{dataset}' has no 'hub'; write where on the hub it is, or"
-                " set data.source to mirror."
-            )
-        return []
-    splits = entry.get("mirror", {})
-    if data["source"] == "world":
-        files = [candidates[0] for candidates in splits.values()]
-        if not files or not set(files) <= set(FILES):
-            raise UserError(
-                f"the generated world has no '{dataset}'; set data.source to mirror or hub (scale:"
-                " small)."
-            )
-        return [f"{WORLD}/{file}" for file in files]
-    alternative = ", or set data.source to hub" if "hub" in entry else ""
-    if not splits:
-        raise UserError(
-            f"config/datasets.yaml: '{dataset}' has no 'mirror'; write which files below"
-            f" data.mirror hold its splits{alternative}."
-        )
-    root = mirror_of(config)
-    files, missing = [], []
-    for split, candidates in splits.items():
-        existing = [root / file for file in candidates if (root / file).is_file()]
-        if existing:
-            files.append(str(existing[0]))
-        else:
-            missing.append(f"{', '.join(candidates)} ({split} split of '{dataset}')")
-    if missing:
-        raise UserError(
-            f"data.mirror: {root} has none of {'; none of '.join(missing)}; put the file"
-            f" there{alternative}."
-        )
-    return files
 
 
 def stimuli_of(metric: str, model: Model, reference: Model, config: Mapping) -> list[str]:

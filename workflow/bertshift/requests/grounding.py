@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from bertshift.errors import UserError
+from bertshift.models.shapes import check_layers
 from bertshift.naming import Model, Run, parse_model
 from bertshift.replicates import check_trained, runs_of
 from bertshift.requests.runs import rated_model, unique
-from bertshift.requests.shapes import check_layers
 
 FEWEST = 3  # runs; equal to rows.grounding's, whose libraries take too long to import here
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bertshift.errors import UserError
+from bertshift.models.shapes import check_layers, layers_of
 from bertshift.naming import Model, Run, parse_model, shape_of
 from bertshift.replicates import runs_of
 from bertshift.requests.runs import checkpoints, numbers_by_folder, of_task
-from bertshift.requests.shapes import check_layers, layers_of
 
 
 def labelled_models(config: Mapping) -> list[Model]:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from bertshift.errors import UserError
+from bertshift.models.shapes import shape_of_model
 from bertshift.naming import Model, Run, parse_model, shape_of
 from bertshift.replicates import runs_of, sweep_of, sweep_runs_of
 from bertshift.requests.finetuning import settings_of_run
 from bertshift.requests.runs import checkpoints, run_named, scored, unique
-from bertshift.requests.shapes import shape_of_model
 
 
 class Member(NamedTuple):

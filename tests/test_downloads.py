@@ -4,10 +4,11 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from bertshift import downloads
 from bertshift.config import load_config, merge
+from bertshift.data import sources
 from bertshift.errors import UserError
 from bertshift.papers.catalogue import PAPERS, needs
-from bertshift.requests import downloads, probing
 from bertshift.requests.figures import figures_of
 
 USER = yaml.safe_load((ROOT / "config/experiments.yaml").read_text())
@@ -93,12 +94,12 @@ def test_a_corpus_that_is_there_is_named_in_the_place_of_one_that_is_not(
     mirrored, task, name, files, sentence
 ):
     with pytest.raises(UserError, match=rf"^edge_tasks\.{task}: {sentence}"):
-        probing.edge_corpus(task, mirrored(task, name, *files))
+        sources.edge_corpus(task, mirrored(task, name, *files))
 
 
 def test_the_corpus_that_is_named_is_one_that_can_be_had(mirrored):
     config = mirrored("spr", "spr2", *SPR2)
-    assert probing.edge_corpus("spr", config)[0] == "mirror"
+    assert sources.edge_corpus("spr", config)[0] == "mirror"
 
 
 def test_figures_that_lack_nothing_stand_for_a_target_that_lacks_something(mirrored):

@@ -5,18 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+from bertshift.data.sources import edge_corpus, mirror_files, relation_source
 from bertshift.errors import UserError
 from bertshift.measures import METRICS
 from bertshift.naming import Model, Run, named_in, parse_model
 from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of
 from bertshift.requests.comparing import PADDED
-from bertshift.requests.data import mirror_files, sources_of, stimuli_of
+from bertshift.requests.data import sources_of, stimuli_of
 from bertshift.requests.figures import figure_files, figures_of
 from bertshift.requests.forgetting import STIMULI
 from bertshift.requests.pretraining import contents_of_checkpoint, pretrained_elsewhere
-from bertshift.requests.probing import edge_corpus
-from bertshift.requests.relations import relation_source
 from bertshift.requests.runs import MODEL_FILES, unique
 
 
