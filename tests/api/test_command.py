@@ -80,7 +80,7 @@ def test_a_mistake_is_a_sentence_and_a_code(asked, capsys):
     assert main([*asked[:1], "/none", *asked[2:]]) == 1
     printed, told = capsys.readouterr()
     assert not printed and told.splitlines()[-1] == (
-        "bertshift: /none is no folder, and no name of a model on the hub; correct it."
+        "bertshift: /none is neither a folder nor the name of a model on the hub; correct it."
     )
 
 

@@ -314,7 +314,7 @@ REFUSED = {
     "no reference": (lambda _, __: {"reference": None}, "no reference is given for .*one, and only an adapter names"),
     "an adapter of nothing": (
         lambda to, _: {"model": adapter_of("/gone/base", to / "it"), "reference": None},
-        "it is an adapter of /gone/base. /gone/base is no folder, and no name",
+        "it is an adapter of /gone/base. /gone/base is neither a folder nor the name",
     ),
     "one text": (lambda _, __: {"texts": "a b"}, "texts is one string"),
     "records": (lambda _, __: {"texts": [{"premise": "a"}]}, "write columns="),

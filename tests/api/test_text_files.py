@@ -41,7 +41,7 @@ def test_columns_of_a_file(tmp_path, name, content):
 
 @pytest.mark.parametrize("name, content, said", [
     ("t.csv", "a,b\none, and more,two\nthree,four\n", "t.csv:2 has 3 columns where 2 are expected"),
-    ("t.csv", 'a,b\nhe said "no",two\n', "t.csv:2 is no row of a table"),
+    ("t.csv", 'a,b\nhe said "no",two\n', "t.csv:2 is not a row of a table"),
     ("t.csv", "a;b\none;two\n", "t.csv has semicolons where commas are read"),
     ("t.tsv", "b,a\none,two\n", "t.tsv has commas where tabs are read"),
     ("t.tsv", "b\tc\none\ttwo\n", "t.tsv has no column 'a', only b, c; correct --columns"),

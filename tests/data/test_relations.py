@@ -80,8 +80,8 @@ def test_a_table_that_pandas_wrote(tmp_path, name, separator):
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        (('"No, he said.', "8", "12", "[[5, 7]]"), "list.tsv:2 is no row of a table"),
-        (('"No", he said.', "9", "13", "[[6, 8]]"), "list.tsv:2 is no row of a table"),
+        (('"No, he said.', "8", "12", "[[5, 7]]"), "list.tsv:2 is not a row of a table"),
+        (('"No", he said.', "9", "13", "[[6, 8]]"), "list.tsv:2 is not a row of a table"),
         (("He met her.", "3", "6"), "list.tsv:2 has 4 columns where 5 are expected"),
         (("He met her.", "", "6", "[[0, 2]]"), "sentence '2' does not mark"),
         (("He met her.", "0_3", "6", "[[0, 2]]"), "sentence '2' does not mark"),

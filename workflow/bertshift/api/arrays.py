@@ -76,7 +76,7 @@ def js(a: Any, b: Any) -> float:
     for attention in (p, q):
         is_one = abs(attention.sum(-1) - 1) <= TOLERANCE
         if not ((attention >= 0).all() and is_one.all()):
-            raise UserError(f"a row of attention is no distribution; {SOFTMAX}")
+            raise UserError(f"a row of attention is not a distribution; {SOFTMAX}")
     terms = jensen_shannon.terms(p.ravel(), q.ravel()).sum(axis=0).reshape(p.shape)
     per_query = terms.sum(axis=-1) / 2
     return float(max(per_query.mean(), 0.0))

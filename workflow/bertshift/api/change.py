@@ -286,7 +286,7 @@ def folder_at(path: str | Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"{path} is no folder and cannot be made one ({error.strerror}); name another."
+            f"{path} is not a folder and cannot be made one ({error.strerror}); name another."
         ) from None
     return folder
 

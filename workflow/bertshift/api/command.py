@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bertshift.api.text_files import STDIN, read_columns, read_texts
 from bertshift.errors import UserError
 
-# What takes long to import is imported inside `main`, where Ctrl-C is no traceback.
+# What takes long to import is imported inside `main`, where Ctrl-C prints no traceback.
 if TYPE_CHECKING:
     from bertshift.api.change import Change
 
@@ -152,7 +152,7 @@ def _make_parser() -> argparse.ArgumentParser:
             _split_names,
             "some of the measures, with commas between; all if left out",
         ),
-        "max-length": ("TOKENS", int, "cut texts to so many tokens"),
+        "max-length": ("TOKENS", int, "cut texts to this number of tokens"),
         "tokenizer": ("MODEL", str, "whose tokenizer to take, where a model has none"),
     }
     for name, (metavar, kind, text) in options.items():

@@ -144,7 +144,9 @@ def _locate(model: str | Path) -> tuple[Path, dict]:
         return folder, local_source(folder.name)
     match = HUB_NAME.fullmatch(str(model))
     if not match:
-        raise UserError(f"{model} is no folder, and no name of a model on the hub; correct it.")
+        raise UserError(
+            f"{model} is neither a folder nor the name of a model on the hub; correct it."
+        )
     try:
         folder = fetch_checkpoint(match["name"], match["revision"])
     except UserError as error:

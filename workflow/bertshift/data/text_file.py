@@ -171,7 +171,7 @@ def _not_csv(path: Path, last: int, row: str) -> UserError:
             ' the table with write.table(..., qmethod = "double", row.names = FALSE).'
         )
     return UserError(
-        f"{path}:{number} is no row of a table, as a quotation mark is open or stands inside a"
+        f"{path}:{number} is not a row of a table, as a quotation mark is open or stands inside a"
         ' cell; write such a cell as csv does: "He said ""no""".'
     )
 

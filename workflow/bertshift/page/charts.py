@@ -44,7 +44,7 @@ DETAILS = (
 )
 NAMES_MODELS = ("series", "panel", "model")
 NULL, MAJORITY = "_null", "majority"
-ALIKE = {"crop", "padded"}  # 1 is no change: less is drawn darker
+ALIKE = {"crop", "padded"}  # 1 means no change: less is drawn darker
 OVER = ("layer", "position", "head")
 # The role of a row: a measurement, the paper's number, a null or a baseline.
 OURS, PUBLISHED, BESIDE = range(3)

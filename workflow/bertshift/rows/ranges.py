@@ -119,7 +119,7 @@ def of(table: pd.DataFrame) -> np.ndarray:
 
 def examples(table: pd.DataFrame) -> np.ndarray:
     """Look up how many examples each row's `value` is a share of, [rows]: column `n`, in tables of
-    scores `dev`. NaN where the value is no such share (COUNTED)."""
+    scores `dev`. NaN where the value is not such a share (COUNTED)."""
     counts = table.get("n", table.get("dev", np.nan))
     is_share = _look_up(table, dict.fromkeys(COUNTED, True)).notna()
     return np.where(is_share, counts, np.nan)
@@ -207,7 +207,7 @@ def distance(value, error, other, bounds: Range) -> np.ndarray:
 
 
 def least_error(value, examples, bounds: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Compute the least standard error of shares of so many `examples`, in the unit of `value`:
+    """Compute the least standard error of shares of this number of `examples`, in the unit of `value`:
     that of Wilson's limit where all or none of them count, else 0. It is 0 where the number is
     NaN."""
     value, low, high = _broadcast(value, *bounds)

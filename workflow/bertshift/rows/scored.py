@@ -73,7 +73,7 @@ def read_predictions(path: Path) -> pd.DataFrame:
 
 
 def as_ratings(predictions: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Convert the texts of a regression to numbers. UserError where one is no number."""
+    """Convert the texts of a regression to numbers. UserError where one is not a number."""
     try:
         gold = predictions["gold"].astype(float)
         # The file's ten digits, read as float32, are the number that the model gave. As float64

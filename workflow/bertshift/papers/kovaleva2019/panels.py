@@ -84,7 +84,7 @@ def rows_with_source(
 
 
 def without_zero(value: float, digits: int) -> str:
-    """Write a number with so many decimals, without the 0 before them."""
+    """Write a number with this number of decimals, without the 0 before them."""
     return f"{value:.{digits}f}".replace("0.", ".", 1)
 
 
