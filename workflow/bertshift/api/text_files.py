@@ -21,7 +21,7 @@ REPEATED = 10  # one side of all lines is labels if its texts occur this often o
 
 def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[str]]:
     """Read these columns of a table whose first line names its columns. Commas separate them where
-    the file ends in .csv, else tabs. UserError where the file is missing or is not such a table."""
+    the file ends in .csv, else tabs. UserError where there is no such file or table."""
     try:
         rows = _read_rows(file)
         _, header = next(rows)

@@ -207,8 +207,8 @@ def distance(value, error, other, bounds: Range) -> np.ndarray:
 
 
 def least_error(value, examples, bounds: Range | tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Compute the least standard error of shares of this number of `examples`, in the unit of `value`:
-    that of Wilson's limit where all or none of them count, else 0. It is 0 where the number is
+    """Compute the least standard error of a share of `examples`, in the unit of `value`: the error
+    of Wilson's limit where all or none of them count, else 0. It is 0 where their number is
     NaN."""
     value, low, high = _broadcast(value, *bounds)
     width = high - low
