@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
+from bertshift.release.versions import completed
 from made_papers import ROOT, needs, unpacked
 from timing import timed
 
 from bertshift.config import read_yaml
 from bertshift.papers import by_name
-from bertshift.release.versions import completed
 from bertshift.rows.table import Table
 from bertshift.running import warm
 from bertshift.verdicts.evidence import Evidence

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from bertshift.api.change import Change
+from bertshift.api.measured import Measurements
 from bertshift.errors import UserError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _drop_missing_backend() -> None:
         del os.environ["MPLBACKEND"]
 
 
-def draw(change: Change) -> "Figure":
+def draw(change: Measurements) -> "Figure":
     need(PICTURE)
     import matplotlib.pyplot as plt
 
@@ -111,7 +111,7 @@ def _make_figure(width: float, height: float) -> "Figure":
     return figure
 
 
-def _draw_profile(axes: "Axes", change: Change) -> None:
+def _draw_profile(axes: "Axes", change: Measurements) -> None:
     shares = change.profile
     axes.imshow(shares.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_yticks(range(len(shares)), [change.shown[measure].title for measure in shares.index])
@@ -121,7 +121,7 @@ def _draw_profile(axes: "Axes", change: Change) -> None:
     )
 
 
-def _draw_measure(axes: "Axes", change: Change, measure: str) -> None:
+def _draw_measure(axes: "Axes", change: Measurements, measure: str) -> None:
     rows = change.by_layer(measure)
     axes.plot(rows.index, rows["value"], color=BLUE, marker="o", markersize=3, linewidth=1.3)
     axes.fill_between(rows.index, rows["low"], rows["high"], color=BLUE, alpha=0.2, linewidth=0)

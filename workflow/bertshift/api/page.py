@@ -2,14 +2,15 @@
 
 import pandas as pd
 
-from bertshift.api.change import NOISE, Change, measured
+from bertshift.api import report
 from bertshift.api.drawing import PAGE, need
+from bertshift.api.measured import NOISE, Measurements, measured
 from bertshift.api.measures import MEASURES
 from bertshift.measures import Metric
 from bertshift.naming import pair_name
 
 
-def page(change: Change) -> str:
+def page(change: Measurements) -> str:
     """Build one HTML file. UserError where a package that it needs is not installed."""
     need(PAGE)
     from bertshift.page import data
@@ -47,6 +48,7 @@ def page(change: Change) -> str:
     contents = data.page([], pd.DataFrame(), {}, {name: pair}, {})
     given = change.about["given"]
     contents["title"] = " and ".join(given)
+    contents["report"] = report.sentences(change)
     contents["checkpoints"] = checkpoints
     contents["labels"] = dict(zip((model, reference), given, strict=True))
     return render(contents)

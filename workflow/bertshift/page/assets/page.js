@@ -728,7 +728,8 @@ function modelsPage(query) {
   first.addEventListener("change", () => { a = first.value; b = partners(a).includes(b) ? b : partners(a)[0]; redraw(); });
   second.addEventListener("change", () => { b = second.value; redraw(); });
   redraw();
-  if (alone) return [h("h1", { tabindex: "-1" }, data.title), h("p", { class: "wide soft" }, "How two models differ, layer by layer, by everything that was measured of both."), body];
+  if (alone) return [h("h1", { tabindex: "-1" }, data.title), h("p", { class: "wide soft" }, "How two models differ, layer by layer, by everything that was measured of both."),
+    h("section", {}, h("h2", {}, "What was found"), h("ul", { class: "wide" }, data.report.map(sentence => h("li", {}, minus(sentence))))), body];
   return [h("h1", { tabindex: "-1" }, "Two models"),
     h("p", { class: "wide soft" }, "How two models differ, layer by layer, by everything that was measured of both. ", term("model", "What a model's name means"), "."),
     demo ? worldNote() : null,

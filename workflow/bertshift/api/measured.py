@@ -1,0 +1,188 @@
+"""The numbers of two models, as `bertshift.compare` measures them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pandas as pd
+
+from bertshift.api.measures import MEASURES
+from bertshift.measures import ANY, CORRELATION, Shown
+from bertshift.naming import noise_of, seed_and_draw
+from bertshift.rows import statistics
+from bertshift.rows.table import Table, of_columns
+
+# Columns of `table` by the ending of the variant whose values they have.
+BESIDE = {"null": "_null", "made": "_made", "arrived": "_arrived"}
+ENDINGS = tuple(BESIDE.values())
+BY = ["metric", "variant", "layer", "head"]
+COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", *BESIDE]
+NOISE = ["noise", "noise_low", "noise_high"]
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The differences between a model and its reference, by layer and head.
+
+    rows: of every replicate, in the columns of the workflow's tables, where CKA's values are
+    distances; table: means over replicates; left_out: {measure: why it could not be taken}; about:
+    the number of texts, the checkpoints, and the names of both sides as given; draws: the number
+    of models made by noise for each replicate, whose rows have `noise_of(model)` as `model`;
+    own: {the user's own measure: its title and kind}.
+    """
+
+    rows: pd.DataFrame = field(repr=False)
+    model: str
+    reference: str
+    about: Mapping = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    draws: int = 0
+    own: Mapping[str, Shown] = field(default_factory=dict)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row a measure, variant, layer and head: measure, variant, layer, head, value, low,
+        high, null, made, arrived.
+
+        value: the mean over replicates; low, high: its 95 % interval over texts and, where there
+        are several, replicates; null: the value of unrelated models, where it is known. Layer 0 is
+        the output of the embeddings; head 0 is the mean over heads, and the only one of hidden
+        states. Units: rsa -1 to 1, cka at most 1, cosine 0 to 1, all 1 where nothing changed;
+        svcca 0 to 1, js 0 to ln 2 nats (or 1 bit), both 0 where nothing changed. made and arrived,
+        of rsa and cka alone, are the same measure of the output of the model's layer on the
+        reference's input, and of the reference's layer on the model's input. With draws of
+        noise there are noise, noise_low and noise_high too: the mean, the smallest and the largest
+        draw, each a mean over replicates.
+        """
+        means = measured(self.own_rows).averaged(BY)
+        table = means[~means["variant"].str.endswith(ENDINGS)]
+        for column, ending in BESIDE.items():
+            rows = means[means["variant"].str.endswith(ending)]
+            rows = rows.assign(variant=rows["variant"].str.removesuffix(ending))
+            table = table.join(rows.set_index(BY)["value"].rename(column), on=BY)
+        columns = COLUMNS
+        if self.draws:
+            table = table.join(self._summarise_noise(), on=BY)
+            columns = [*COLUMNS, *NOISE]
+        return table.rename(columns={"metric": "measure"})[columns].reset_index(drop=True)
+
+    @property
+    def shown(self) -> dict[str, Shown]:
+        """The title and kind of each measure, also of those that were not taken."""
+        return {name: measure.shown for name, measure in MEASURES.items()} | dict(self.own)
+
+    @property
+    def own_rows(self) -> pd.DataFrame:
+        """The rows of the model itself, without those of models made by noise."""
+        return self.rows[self.rows["model"] == self.model]
+
+    def _summarise_noise(self) -> pd.DataFrame:
+        """Calculate the mean, the smallest and the largest draw, by BY."""
+        means = self._number_noise().averaged([*BY, "draw"])
+        return means.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
+
+    def _number_noise(self) -> Table:
+        """Take the rows of models made by noise, with `seed` of the replicate and `draw`."""
+        rows = self.rows[self.rows["model"] == noise_of(self.model)]
+        numbers = [seed_and_draw(number, self.draws) for number in rows["seed"]]
+        seeds, draws = zip(*numbers, strict=True)
+        return measured(rows.assign(seed=seeds, draw=draws))
+
+    @cached_property
+    def profile(self) -> pd.DataFrame:
+        """The change of each layer by each measure, as a share of the layer that changed most:
+        [measures, layers]."""
+        shares = {}
+        for name, measure in self.shown.items():
+            values = self.by_layer(name)["value"]
+            if values.empty:
+                continue
+            change = (1 - values if measure.is_similarity else values).abs()
+            change = change.where(change > statistics.EQUAL, 0.0)
+            shares[name] = change / (change.max() or 1.0)
+        return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
+
+    def by_layer(self, measure: str) -> pd.DataFrame:
+        """Select the rows of `table` for a measure's first variant, all heads together, by
+        layer."""
+        table, variant = self.table, self.shown[measure].rows["variant"]
+        is_measure = (table["measure"] == measure) & (table["variant"] == variant)
+        return table[is_measure & (table["head"] == 0)].set_index("layer")
+
+    @cached_property
+    def excess(self) -> pd.DataFrame:
+        """How much more the model changed than each draw of noise: measure, variant, layer, head,
+        draw, value, low, high.
+
+        value: the mean difference over replicates, in the measure's unit, above 0 where the model
+        changed more; low, high: its 95 % interval over texts and, where there are several,
+        replicates. Replicates and texts are paired: each draw was made for one replicate, and
+        reads the same texts.
+        """
+        replicate = [*BY, "init", "seed"]
+        own = measured(self.own_rows).averages(replicate)
+        differences = self._number_noise().minus(own, replicate)
+        is_similarity = {name: shown.is_similarity for name, shown in self.shown.items()}
+        sign = differences["metric"].map(is_similarity).map({True: 1, False: -1})
+        more = differences.with_numbers(differences.numbers.mul(sign, axis=0))
+        is_beside = more["variant"].str.endswith(ENDINGS)
+        means = more.where(~is_beside).averaged([*BY, "draw"])
+        columns = [*BY, "draw", "value", "low", "high"]
+        return means[columns].rename(columns={"metric": "measure"})
+
+    def beyond_noise(self, measure: str) -> list[int]:
+        """List the layers that changed more by a measure, all heads together, than every draw of
+        noise: those where the interval of each difference (`excess`) lies above 0.
+
+        Differences by rounding do not count, as where nothing changed, and none without an
+        interval.
+        """
+        rows = self._excess_by_layer(measure)
+        is_more = (rows["low"] > statistics.EQUAL).groupby(rows["layer"]).all()
+        return list(is_more.index[is_more])
+
+    def _excess_by_layer(self, measure: str) -> pd.DataFrame:
+        """Select the rows of `excess` for a measure's first variant, all heads together."""
+        rows, variant = self.excess, self.shown[measure].rows["variant"]
+        is_measure = (rows["measure"] == measure) & (rows["variant"] == variant)
+        return rows[is_measure & (rows["head"] == 0)]
+
+    def count_beside_noise(self, measure: str) -> int:
+        """Count the layers that `beyond_noise` compares with noise."""
+        return self._excess_by_layer(measure)["layer"].nunique()
+
+    def most_changed(self, measure: str) -> tuple[int, list[int]]:
+        """Find the layer that changed most by a measure, and the layers that are not shown to have
+        changed less: those where the interval of the difference of the two reaches 0.
+
+        The difference is paired by texts and replicates. A layer without an interval is not shown
+        to have changed less.
+        """
+        top = int(self.profile.loc[measure].idxmax())
+        rows = measured(self.own_rows)
+        is_measure = (rows["metric"] == measure) & (rows["head"] == 0)
+        is_measure &= rows["variant"] == self.shown[measure].rows["variant"]
+        rows = rows.where(is_measure)
+        replicate = ["metric", "init", "seed"]
+        differences = rows.minus(rows.where(rows["layer"] == top).averages(replicate), replicate)
+        sign = 1 if self.shown[measure].is_similarity else -1
+        less = differences.with_numbers(sign * differences.numbers)
+        means = less.where(less["layer"] != top).averaged(["layer", "metric"])
+        is_less = means["low"] > statistics.EQUAL
+        return top, sorted(means.loc[~is_less, "layer"])
+
+
+def measured(rows: pd.DataFrame) -> Table:
+    """Make the table of a change's rows, with distances of a similarity (CKA) as similarities.
+
+    Values of a user's own measure have any range.
+    """
+    table = of_columns(rows)
+    names = [name for name, measure in MEASURES.items() if measure.similarity]
+    is_distance = table["metric"].isin(names)
+    is_own = ~table["metric"].isin(MEASURES)
+    bounds = table.bounds.copy()
+    bounds[is_distance], bounds[is_own] = CORRELATION, ANY
+    numbers = table.numbers
+    numbers.loc[is_distance] = 1 - numbers.loc[is_distance]
+    return table.with_numbers(numbers).within(bounds.T)

@@ -1,0 +1,188 @@
+"""What a comparison of two models found: a report of some sentences, and tables as text.
+
+Each sentence is made from rows of `Measurements.table`, `excess` or `left_out`, whose numbers and
+intervals it has.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from bertshift.api.measured import Measurements
+from bertshift.api.measures import MEASURES
+from bertshift.rows import statistics
+from bertshift.rows.blocks import LEVEL
+
+PERCENT = f"{100 * LEVEL:.0f} %"
+
+
+def sentences(found: Measurements) -> list[str]:
+    """Say whether anything changed, where it shows, where it was made, whether noise does the
+    same, and how sure that is."""
+    if not found.profile.fillna(0.0).to_numpy().any():
+        same = f"{found.model} and {found.reference} are the same: no measure differs in a layer."
+        return [same, *_name_left_out(found)]
+    lines = [_name_changed_layers(found)]
+    lines += [_name_most_changed(found, measure) for measure in _changed(found)]
+    lines += filter(None, (_name_head(found, measure) for measure in _changed(found)))
+    lines += _describe_made(found)
+    if found.draws:
+        lines.append(_describe_noise(found))
+    return [*lines, _say_how_sure(found), *_name_left_out(found)]
+
+
+def tables(found: Measurements) -> str:
+    """Format two tables by layer: each measure's values with their share of the largest change,
+    and their intervals."""
+    values: dict[str, dict] = {}
+    intervals: dict[str, dict] = {}
+    for measure, shares in found.profile.iterrows():
+        rows = found.by_layer(measure)
+        values[measure] = {
+            layer: f"{_spell(value)} {shares[layer]:4.0%}"
+            for layer, value in rows["value"].items()
+        }
+        ends = rows[["low", "high"]].dropna()
+        intervals[measure] = {
+            layer: f"{_spell(low)} to {_spell(high)}" for layer, low, high in ends.itertuples()
+        }
+    lines = ["Each measure by layer, and its share of the largest change:", _lay_out(values)]
+    count = sum(map(len, intervals.values()))
+    if count:
+        misses = count * (1 - LEVEL)
+        lines.append(
+            f"{count} intervals of {PERCENT} over {_name_units(found)}, of which about"
+            f" {misses:.2g} miss their value by chance:"
+        )
+        lines.append(_lay_out(intervals))
+    return "\n".join(lines)
+
+
+def _changed(found: Measurements) -> list[str]:
+    """List the measures that differ in some layer."""
+    is_changed = found.profile.fillna(0.0).gt(0).any(axis=1)
+    return list(found.profile.index[is_changed])
+
+
+def _name_changed_layers(found: Measurements) -> str:
+    """Name the layers that differ by some measure, and those that do not."""
+    is_changed = found.profile.fillna(0.0).gt(0).any()
+    changed, same = found.profile.columns[is_changed], found.profile.columns[~is_changed]
+    sentence = f"{found.model} and {found.reference} differ in {_name_layers(changed)}"
+    return (
+        f"{sentence}, and are the same in {_name_layers(same)}." if len(same) else f"{sentence}."
+    )
+
+
+def _name_most_changed(found: Measurements, measure: str) -> str:
+    """Name the layer that changed most, and those that may have changed as much."""
+    top, others = found.most_changed(measure)
+    row = found.by_layer(measure).loc[top]
+    unchanged = 1 if found.shown[measure].is_similarity else 0
+    sentence = f"{measure} changed most in layer {top}: {_with_interval(row)}"
+    sentence += f", where {unchanged} is no change"
+    if others:
+        return f"{sentence}; {_name_layers(others)} may have changed as much."
+    return f"{sentence}, and more than any other layer."
+
+
+def _name_head(found: Measurements, measure: str) -> str:
+    """Name the head that changed most; empty for a measure without heads."""
+    if measure not in MEASURES or not MEASURES[measure].record.by_heads:
+        return ""
+    table = found.table
+    variant = found.shown[measure].rows["variant"]
+    heads = table[
+        (table["measure"] == measure) & (table["variant"] == variant) & (table["head"] > 0)
+    ]
+    is_least = found.shown[measure].is_similarity
+    row = heads.loc[heads["value"].idxmin() if is_least else heads["value"].idxmax()]
+    return (
+        f"Of {len(heads)} heads {row['layer']}.{row['head']} changed most by {measure}:"
+        f" {_with_interval(row)}. The largest of several is too large by chance."
+    )
+
+
+def _describe_made(found: Measurements) -> Iterator[str]:
+    """Say of each measure that has it what the last layer makes and what arrives there."""
+    for measure in found.profile.index:
+        rows = found.by_layer(measure).dropna(subset=["made", "arrived"])
+        if len(rows):
+            last = rows.iloc[-1]
+            yield (
+                f"{measure} in layer {rows.index[-1]} is {_spell(last['value'])}: by this layer's"
+                f" weights alone {_spell(last['made'])} (made), by its input alone"
+                f" {_spell(last['arrived'])} (arrived)."
+            )
+
+
+def _describe_noise(found: Measurements) -> str:
+    """Name the layers that changed more than by noise, among how many comparisons."""
+    phrases = []
+    beyond = comparisons = 0
+    for measure in found.profile.index:
+        layers = found.beyond_noise(measure)
+        beyond += len(layers)
+        comparisons += found.count_beside_noise(measure)
+        phrases.append(f"{measure} in {_name_layers(layers) if layers else 'none'}")
+    by_chance = comparisons / (found.draws + 1)
+    return (
+        f"Changed more than by every draw of noise of the same size ({found.draws} drawn), by the"
+        f" {PERCENT} interval of each difference: {'; '.join(phrases)}. These are {beyond} of"
+        f" {comparisons} comparisons; if the change were one more draw, at most {by_chance:.2g}"
+        " would be expected."
+    )
+
+
+def _say_how_sure(found: Measurements) -> str:
+    """Say what the intervals are over, and what they say nothing about."""
+    texts = found.about.get("texts", 0)
+    if found.table["low"].isna().all():
+        return "There is no interval: one text says nothing about others."
+    sentence = f"Intervals are of {PERCENT}, over {_name_units(found)} ({texts} texts"
+    replicates = _count_replicates(found)
+    if replicates > 1:
+        return f"{sentence}, {replicates} replicates)."
+    return f"{sentence}); they say nothing of other seeds: give several models as replicates."
+
+
+def _name_left_out(found: Measurements) -> list[str]:
+    return [f"{measure} is left out: {reason}" for measure, reason in found.left_out.items()]
+
+
+def _count_replicates(found: Measurements) -> int:
+    return len(found.own_rows[["init", "seed"]].drop_duplicates())
+
+
+def _name_units(found: Measurements) -> str:
+    return "texts and replicates" if _count_replicates(found) > 1 else "texts"
+
+
+def _name_layers(layers: Sequence[int]) -> str:
+    """Name layers: `layer 3`, `layers 1 to 6`, `layers 2, 4 and 5`."""
+    layers = sorted(layers)
+    if len(layers) == 1:
+        return f"layer {layers[0]}"
+    if len(layers) > 2 and layers[-1] - layers[0] == len(layers) - 1:
+        return f"layers {layers[0]} to {layers[-1]}"
+    *first, last = map(str, layers)
+    return f"layers {', '.join(first)} and {last}"
+
+
+def _with_interval(row: pd.Series) -> str:
+    """Write a value with its interval, if it has one."""
+    value = _spell(row["value"])
+    if pd.isna(row["low"]):
+        return value
+    return f"{value} [{_spell(row['low'])}, {_spell(row['high'])}]"
+
+
+def _spell(value: float) -> str:
+    """Write a number in six digits, and 0 for what is rounding."""
+    return f"{0 if abs(value) <= statistics.EQUAL else value:.6g}"
+
+
+def _lay_out(cells: Mapping[str, Mapping[int, str]]) -> str:
+    """Lay out {measure: {layer: cell}} as a table, one row a layer."""
+    table = pd.DataFrame(cells).sort_index().fillna("").rename_axis("layer").reset_index()
+    return table.to_string(index=False)
