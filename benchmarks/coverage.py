@@ -30,9 +30,10 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from bertshift.files import BLOCKS
+from bertshift.measures import ANY, CORRELATION, POSITIVE, SHARE
 from bertshift.rows.blocks import outside
 from bertshift.rows.estimates import estimate
-from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, RANGES, SHARE
+from bertshift.rows.ranges import RANGES
 from bertshift.rows.replicate import Replicate
 from bertshift.rows.statistics import is_far_off
 from bertshift.verdicts.deciding import ALL, SOME, Claim, measure_sample

@@ -20,9 +20,9 @@ from contextlib import redirect_stderr
 import numpy as np
 from scipy import stats
 
+from bertshift.measures import CORRELATION
 from bertshift.metrics.rsa import correlations, own_sums, rsa, similarity_rows
 from bertshift.rows.estimates import estimate
-from bertshift.rows.ranges import CORRELATION
 
 TEXTS, BLOCKS, WIDTH, DRAWS = 60, 20, 10, 200
 # R, a, b: models that differ much, texts that differ much, and both.

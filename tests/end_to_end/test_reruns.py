@@ -5,8 +5,6 @@ import re
 
 import pytest
 
-from bertshift.measures import METRICS
-
 pytestmark = pytest.mark.slow("many runs")
 
 
@@ -64,7 +62,9 @@ def test_what_changes_no_number_reruns_nothing(project):
         path = project.folder / "workflow/bertshift" / name
         path.write_text(path.read_text() + "\nADDED = 1\n")
     record = project.folder / "workflow/bertshift/measures/mine.py"
-    record.write_text("from bertshift.measures import Metric\n\nMETRIC = Metric(module='svcca')\n")
+    record.write_text(
+        "from bertshift.measures import Measure\n\nMEASURE = Measure('mine', module='svcca')\n"
+    )
     try:
         assert not rules(project.reruns("figures/all")) - {"figures/all"}
     finally:

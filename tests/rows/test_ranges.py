@@ -5,15 +5,18 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from bertshift.errors import UserError
+from bertshift.measures import ANY, CORRELATION, POSITIVE, SHARE
 from bertshift.rows import ranges
 from bertshift.rows.estimates import estimate
-from bertshift.rows.ranges import ANY, CORRELATION, POSITIVE, SHARE, distance, least_error, reached
+from bertshift.rows.ranges import distance, least_error, reached
 from bertshift.tasks import dependency_parsing
 from bertshift.tasks.question_answering import Answer, AnswerSpans
 from bertshift.tasks.scores import CLASS_SCORES, REGRESSION_SCORES
 
 ERROR, ERRORS = 0.01, np.array([-300.0, -20.0, 0.0, 1.0, 500.0])
 STEPS = ERROR * ERRORS
+# Metrics with a column `score`.
+SCORED = ["frozen", "ablation", "ablation_split_half", "restored_score"]
 
 
 def test_correlations_step_on_fishers_z_shares_on_the_logit_and_positive_numbers_on_the_logarithm():
@@ -110,6 +113,6 @@ def test_every_score_of_a_task_has_its_range():
     thresholds = {"best_f1_threshold", "best_exact_match_threshold"}
     assert len(squad) == 10
     for name in {*squad, *CLASS_SCORES, *REGRESSION_SCORES, *dependency_parsing.METRICS}:
-        table = pd.DataFrame({"metric": [name, *ranges.SCORED], "variant": "x", "score": name})
+        table = pd.DataFrame({"metric": [name, *SCORED], "variant": "x", "score": name})
         ranges.check_declared(table, "scores.tsv")
         assert (ranges.of(table) == ANY).all() == (name in thresholds)

@@ -6,8 +6,8 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_json, write_tsv
+from bertshift.measures import SHARE
 from bertshift.rows.blocks import BLOCKS, block_of, interval
-from bertshift.rows.ranges import SHARE
 from bertshift.rows.scored import (
     as_ratings,
     read_predictions,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertshift.data.sources import edge_corpus, mirror_files, relation_source
 from bertshift.errors import UserError
-from bertshift.measures import METRICS
+from bertshift.measures import MEASURES
 from bertshift.naming import Model, Run, named_in, parse_model
 from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of
@@ -117,15 +117,17 @@ def _list_sources(tables: Iterable[str], config: Mapping) -> Iterator[Callable[[
         input_datasets += _list_input_datasets(table, table_models, config)
     models = unique(models)
     kinds = {table.split("/")[1] for table in tables}
-    if any(METRICS[kind].annotations for kind in kinds & METRICS.keys()):
+    measures = [MEASURES[kind] for kind in kinds & MEASURES.keys()]
+    read = {measure.reads for measure in measures}
+    if any(measure.annotations for measure in measures):
         models += [parse_model(name, config) for name in config["annotators"].values()]
     task_datasets = [config["tasks"][task]["dataset"] for model in models for task in model.tasks]
     for name in unique(task_datasets + input_datasets):
         yield partial(_list_dataset_files, name, config)
-    if "edge_probes" in kinds or "mdl" in kinds:
+    if "edges" in read:
         for task in config["edge_tasks"]:
             yield partial(_list_edge_files, task, config)
-    if "relation_heads" in kinds:
+    if "relations" in read:
         yield partial(_list_relation_files, config)
     elsewhere = [model for model in models if model.base in pretrained_elsewhere(config)]
     for run in unique(run.checkpoint for model in elsewhere for run in runs_of(model, config)):
@@ -146,16 +148,16 @@ def _parse_models(table: str, config: Mapping) -> list[Model]:
 def _list_input_datasets(table: str, models: list[Model], config: Mapping) -> list[str]:
     """List the data sets of a table's inputs, besides those of its models' tasks."""
     kind = table.split("/")[1]
-    if kind == "structural_probes":
-        return [config["treebank"]]
-    if kind == "forgetting":
-        stimuli = [STIMULI]
-    elif kind == "cosine_padded":
-        stimuli = stimuli_of(PADDED, *models, config)
-    elif kind in METRICS and METRICS[kind].reads != "weights":
-        stimuli = stimuli_of(kind, *models, config)
-    else:
-        stimuli = []
+    stimuli = []
+    match MEASURES[kind].reads if kind in MEASURES else "":
+        case "trees":
+            return [config["treebank"]]
+        case "sentences":
+            stimuli = [STIMULI]
+        case "padded":
+            stimuli = stimuli_of(PADDED, *models, config)
+        case "attention" | "sampled":
+            stimuli = stimuli_of(kind, *models, config)
     return [name for stimulus in stimuli for name, _ in sources_of(config, stimulus)]
 
 

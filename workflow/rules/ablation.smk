@@ -31,7 +31,7 @@ rule ablation:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, scored),
         ),
-        code=code_for_model("ablation"),
+        code=code_for_model("ablation", computes=["ablation"]),
     script:
         "../scripts/ablation.py"
 
@@ -77,6 +77,6 @@ rule restored:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code_for_model("restored"),
+        code=code_for_model("restored", computes=["restored"]),
     script:
         "../scripts/restored.py"

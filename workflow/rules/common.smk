@@ -11,6 +11,7 @@ from snakemake.exceptions import WorkflowError
 
 from bertshift import config as settings, downloads, naming
 from bertshift.errors import UserError
+from bertshift.measures import MEASURES
 from bertshift.papers import catalogue
 from bertshift.papers.by_name import module_of
 from bertshift.requests import comparing, figures, pretraining
@@ -230,27 +231,29 @@ def settings_of(own=None, **values):
 
 
 @refusing
-def code(*scripts, module=None, records=(), data=(), without=()):
+def code(*scripts, module=None, computes=(), draws=(), data=(), without=()):
     """Return a digest of what a rule's scripts do.
 
     The rule reruns where it changes; no comment and no fresh checkout changes it.
 
     data: files of the library that its modules read.
-    records: the metrics of two models whose records count, as the rule computes or reads their tables.
+    computes: the measures whose ranges count, as their tables are made.
+    draws: the measures whose ranges and words count, as their tables are drawn.
     without: modules of the library that do not count.
     """
     files = [SCRIPTS / f"{name}.py" for name in scripts]
     if module:
         files.append(LIBRARY / f"bertshift/{module}.py")
-    files += [LIBRARY / f"bertshift/measures/{name}.py" for name in sorted(records)]
     files += [LIBRARY / name for name in data]
-    return codegraph.digest(files, [LIBRARY / "bertshift" / name for name in without])
+    known = {name: MEASURES[name].numbers for name in computes}
+    known |= {name: MEASURES[name].numbers | MEASURES[name].drawn for name in draws}
+    return codegraph.digest(files, [LIBRARY / "bertshift" / name for name in without], known)
 
 
-def code_for_model(*scripts, module=None, model="{model}"):
+def code_for_model(*scripts, module=None, computes=(), model="{model}"):
     """Return the digest of `code` without what only models of other tasks and variants need."""
 
-    digest = cache(partial(code, *scripts, module=module))
+    digest = cache(partial(code, *scripts, module=module, computes=computes))
 
     @refusing
     def digest_of_job(wildcards):
@@ -261,7 +264,7 @@ def code_for_model(*scripts, module=None, model="{model}"):
 
 def code_of_figure(wildcards):
     name = f"{wildcards.paper}/{wildcards.item}"
-    return code("figure", module=f"papers/{module_of(name)}", records=figures.metrics_of([name], config))
+    return code("figure", module=f"papers/{module_of(name)}", draws=figures.measures_of([name], config))
 
 
 def drawing_of_figure(wildcards):
@@ -271,8 +274,8 @@ def drawing_of_figure(wildcards):
 
 
 def code_of_claims(wildcards):
-    records = figures.metrics_of(figures.figures_of([wildcards.paper], config), config)
-    return code("claims", module=f"papers/{wildcards.paper}/claims", records=records)
+    drawn = figures.measures_of(figures.figures_of([wildcards.paper], config), config)
+    return code("claims", module=f"papers/{wildcards.paper}/claims", draws=drawn)
 
 
 def match_only(names):

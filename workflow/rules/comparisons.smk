@@ -1,6 +1,6 @@
 from functools import partial
 
-from bertshift.measures import METRICS, OF_DUMPS
+from bertshift.measures import MEASURES, OF_DUMPS
 from bertshift.requests import comparing, data, finetuning, forgetting, grounding
 from bertshift.requests.activations import recipe
 
@@ -75,7 +75,7 @@ for metric, record in OF_DUMPS.items():
                 scale=config["scale"],
                 checkpoints=of_job(checkpoints, models, compared),
             ),
-            code=code("compare", module=f"metrics/{record.module}", records=[metric]),
+            code=code("compare", module=f"metrics/{record.module}", computes=[metric]),
         script:
             "../scripts/compare.py"
 
@@ -118,7 +118,7 @@ rule spectra:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, models, compared),
         ),
-        code=code("spectra", records=["spectra"]),
+        code=code("spectra", computes=["spectra"]),
     script:
         "../scripts/spectra.py"
 
@@ -162,7 +162,7 @@ rule cosine_padded:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, models, compared),
         ),
-        code=code("cosine_padded", records=["cosine_padded"]),
+        code=code("cosine_padded", computes=["cosine_padded"]),
     script:
         "../scripts/cosine_padded.py"
 
@@ -205,12 +205,12 @@ rule grounding:
             trained=of_job(trained, grounding.runs_of_group),
             task=of_job(finetuning.settings_of_task),
             stimuli=lambda wildcards: [TASK_OF_GROUP(wildcards)],
-            tokens={metric: config["samples"][METRICS[metric].tokens] for metric in ("rsa", "svcca")},
+            tokens={metric: config["samples"][MEASURES[metric].tokens] for metric in ("rsa", "svcca")},
             max_length=config["samples"]["max_length"],
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code_for_model("grounding"),
+        code=code_for_model("grounding", computes=["grounding"]),
     script:
         "../scripts/grounding.py"
 
@@ -258,7 +258,7 @@ rule forgetting:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code("forgetting"),
+        code=code("forgetting", computes=["forgetting"]),
     script:
         "../scripts/forgetting.py"
 

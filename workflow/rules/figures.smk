@@ -86,7 +86,7 @@ rule all_claims:
         "../scripts/concatenate.py"
 
 
-METRICS_SHOWN = refusing(figures.metrics_of)(figures.figures_of(PAPERS, config), config)
+MEASURES_SHOWN = refusing(figures.measures_of)(figures.figures_of(PAPERS, config), config)
 
 
 # What a page reads besides claims: that of all papers, or of one.
@@ -123,7 +123,7 @@ rule gallery:
         **settings_of(
             entries=of_job(figures.entries_of_page),
         ),
-        code=code("gallery", records=METRICS_SHOWN),
+        code=code("gallery", draws=MEASURES_SHOWN),
     script:
         "../scripts/gallery.py"
 
@@ -144,7 +144,7 @@ rule paper_gallery:
         **settings_of(
             entries=of_job(figures.entries_of_page),
         ),
-        code=code("gallery", records=METRICS_SHOWN),
+        code=code("gallery", draws=MEASURES_SHOWN),
     script:
         "../scripts/gallery.py"
 

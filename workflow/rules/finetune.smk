@@ -173,7 +173,7 @@ rule frozen:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, finetuning.frozen),
         ),
-        code=code_for_model("frozen"),
+        code=code_for_model("frozen", computes=["frozen"]),
     script:
         "../scripts/frozen.py"
 
@@ -214,7 +214,7 @@ rule steps:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code("steps"),
+        code=code("steps", computes=["steps"]),
     script:
         "../scripts/steps.py"
 
@@ -252,7 +252,7 @@ rule scores:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, scored),
         ),
-        code=code("scores"),
+        code=code("scores", computes=["scores"]),
     script:
         "../scripts/scores.py"
 
@@ -297,7 +297,7 @@ rule gains:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code("gains"),
+        code=code("gains", computes=["gains"]),
     script:
         "../scripts/gains.py"
 
@@ -329,7 +329,7 @@ rule losses:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, scored),
         ),
-        code=code("losses"),
+        code=code("losses", computes=["losses"]),
     script:
         "../scripts/losses.py"
 

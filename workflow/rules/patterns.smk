@@ -69,7 +69,7 @@ rule pattern_classifier:
         runtime=minutes("analyse"),
     params:
         **settings_of(**config["patterns"]["classifier"], own=of_job(patterns.labels)),
-        code=code("pattern_classifier"),
+        code=code("pattern_classifier", computes=["patterns"]),
     script:
         "../scripts/pattern_classifier.py"
 
@@ -114,6 +114,6 @@ rule patterns:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, patterns.sorted_runs),
         ),
-        code=code("patterns"),
+        code=code("patterns", computes=["patterns"]),
     script:
         "../scripts/patterns.py"

@@ -159,7 +159,7 @@ rule edge_probes:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code("edge_probes"),
+        code=code("edge_probes", computes=["edge_probes"]),
     script:
         "../scripts/edge_probes.py"
 
@@ -204,7 +204,7 @@ rule mdl:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code("mdl"),
+        code=code("mdl", computes=["mdl"]),
     script:
         "../scripts/mdl.py"
 
@@ -244,7 +244,7 @@ rule structural_probes:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, replicates),
         ),
-        code=code("structural_probes"),
+        code=code("structural_probes", computes=["structural_probes"]),
     script:
         "../scripts/structural_probes.py"
 
@@ -274,6 +274,6 @@ rule edge_probe_deltas:
             reference="{reference}",
             pairs=of_job(numbers_of_pairs, compared),
         ),
-        code=code("edge_probe_deltas"),
+        code=code("edge_probe_deltas", computes=["edge_probes"]),
     script:
         "../scripts/edge_probe_deltas.py"

@@ -67,6 +67,6 @@ rule relation_heads:
             scale=config["scale"],
             checkpoints=of_job(checkpoints, relations.finding),
         ),
-        code=code("relation_heads"),
+        code=code("relation_heads", computes=["relation_heads"]),
     script:
         "../scripts/relation_heads.py"

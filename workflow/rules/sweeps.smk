@@ -44,7 +44,7 @@ rule sweep:
             layers=of_job(sweeps.layers),
             provenance=of_job(sweeps.provenance, sweeps.row),
         ),
-        code=code_for_model("sweep"),
+        code=code_for_model("sweep", computes=["sweeps"]),
         # Only this code counts for the runs; a new column of the table trains none again.
         training_code=code_for_model(module="training/finetuning"),
     script:
@@ -82,7 +82,7 @@ rule sweep_table:
         mem_mb=memory("table"),
         runtime=minutes("table"),
     params:
-        code=code("sweep_table"),
+        code=code("sweep_table", computes=["sweeps"]),
     script:
         "../scripts/sweep_table.py"
 
@@ -130,6 +130,6 @@ rule reinit_heads:
         **settings_of(
             layers=of_job(sweeps.layers_of_files),
         ),
-        code=code("reinit_heads"),
+        code=code("reinit_heads", computes=["reinit_heads"]),
     script:
         "../scripts/reinit_heads.py"

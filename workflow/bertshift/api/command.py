@@ -71,7 +71,7 @@ def _compare(options: argparse.Namespace) -> "Change":
     if options.out:
         _prepare_folder(options.out)  # before minutes of work
     from bertshift.api.comparing import compare
-    from bertshift.api.measures import MEASURES
+    from bertshift.api.measures import CHOICES
 
     models, reference = options.models, None
     if len(models) > 1:
@@ -81,7 +81,7 @@ def _compare(options: argparse.Namespace) -> "Change":
         reference,
         texts,
         columns=options.columns,
-        measures=options.measures or MEASURES,
+        measures=options.measures or CHOICES,
         max_length=options.max_length,
         tokenizer=options.tokenizer,
         null=options.null,

@@ -16,7 +16,7 @@ from bertshift.activations.extract import extract
 from bertshift.api import own_measure
 from bertshift.api.change import Change
 from bertshift.api.given import check_apart, check_computes, check_weights, is_loaded
-from bertshift.api.measures import MEASURES, Measure, by_name
+from bertshift.api.measures import CHOICES, Choice, by_name
 from bertshift.api.models import (
     called,
     checkpoint_of,
@@ -63,7 +63,7 @@ def compare(
     texts: Any = (),
     *,
     columns: str | Sequence[str] | None = None,
-    measures: str | Callable | Iterable[str | Callable] = tuple(MEASURES),
+    measures: str | Callable | Iterable[str | Callable] = tuple(CHOICES),
     max_length: int | None = None,
     tokens: int | None = None,
     tokenizer: Any = None,
@@ -264,7 +264,7 @@ def _make_noise(
 
 def _measure(
     pairs: list[Pair],
-    measures: Mapping[str, Measure | Callable],
+    measures: Mapping[str, Choice | Callable],
     tokens: int | None,
     names: Mapping[str, str],
     bar: tqdm,
@@ -280,7 +280,7 @@ def _measure(
         options = {"tokens": tokens} if tokens else {}
         try:
             with _silence_stderr(), called(dict(names)):
-                if isinstance(measure, Measure):
+                if isinstance(measure, Choice):
                     if not measure.record.tokens:
                         options = {}
                     table = measure.compare(measure_pairs, **options)

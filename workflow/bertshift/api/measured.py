@@ -6,7 +6,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from bertshift.api.measures import MEASURES
+from bertshift.api.measures import CHOICES
 from bertshift.measures import ANY, CORRELATION, Shown
 from bertshift.naming import noise_of, seed_and_draw
 from bertshift.rows import statistics
@@ -69,7 +69,7 @@ class Measurements:
     @property
     def shown(self) -> dict[str, Shown]:
         """The title and kind of each measure, also of those that were not taken."""
-        return {name: measure.shown for name, measure in MEASURES.items()} | dict(self.own)
+        return {name: measure.shown for name, measure in CHOICES.items()} | dict(self.own)
 
     @property
     def own_rows(self) -> pd.DataFrame:
@@ -178,9 +178,9 @@ def measured(rows: pd.DataFrame) -> Table:
     Values of a user's own measure have any range.
     """
     table = of_columns(rows)
-    names = [name for name, measure in MEASURES.items() if measure.similarity]
+    names = [name for name, measure in CHOICES.items() if measure.similarity]
     is_distance = table["metric"].isin(names)
-    is_own = ~table["metric"].isin(MEASURES)
+    is_own = ~table["metric"].isin(CHOICES)
     bounds = table.bounds.copy()
     bounds[is_distance], bounds[is_own] = CORRELATION, ANY
     numbers = table.numbers

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from bertshift.errors import UserError
-from bertshift.measures import METRICS, Metric, Shown
+from bertshift.measures import MEASURES, Measure, Shown
 
 
 @dataclass(frozen=True)
-class Measure:
+class Choice:
     """A measure with a table in `results/<folder>`.
 
     module: in metrics/, whose `compare` makes its rows; shown: its line of the picture and the
@@ -22,25 +22,25 @@ class Measure:
     similarity: bool = False
 
     @property
-    def record(self) -> Metric:
-        return METRICS[self.folder]
+    def record(self) -> Measure:
+        return MEASURES[self.folder]
 
     @property
     def compare(self) -> Callable:
         return import_module(f"bertshift.metrics.{self.module}").compare
 
 
-def _read_record(name: str) -> Measure:
-    return Measure(name, METRICS[name].module, METRICS[name].shown[name])
+def _read_record(name: str) -> Choice:
+    return Choice(name, MEASURES[name].module, MEASURES[name].shown[name])
 
 
-MEASURES = {
+CHOICES = {
     "rsa": _read_record("rsa"),
     "svcca": _read_record("svcca"),
-    "cka": Measure(
+    "cka": Choice(
         "similarity",
         "linear_cka",
-        replace(METRICS["similarity"].shown["cka_debiased"], is_similarity=True),
+        replace(MEASURES["similarity"].shown["cka_debiased"], is_similarity=True),
         True,
     ),
     "js": _read_record("js"),
@@ -48,12 +48,12 @@ MEASURES = {
 }
 
 
-def by_name(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Measure | Callable]:
+def by_name(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Choice | Callable]:
     """Find measures by name; a function has its own name. UserError for unknown names and for
     names that are given twice."""
     if isinstance(measures, str) or callable(measures):
         measures = [measures]
-    selected: dict[str, Measure | Callable] = {}
+    selected: dict[str, Choice | Callable] = {}
     for measure in measures:
         is_function = callable(measure)
         if is_function:
@@ -64,15 +64,15 @@ def by_name(measures: str | Callable | Iterable[str | Callable]) -> dict[str, Me
                 )
         else:
             name = measure
-            if name not in MEASURES:
+            if name not in CHOICES:
                 raise UserError(
-                    f"there is no measure {name!r}; write some of {', '.join(MEASURES)}."
+                    f"there is no measure {name!r}; write some of {', '.join(CHOICES)}."
                 )
-        if name in selected or (is_function and name in MEASURES):
+        if name in selected or (is_function and name in CHOICES):
             raise UserError(
                 f"two measures are called {name!r}; name each once, and functions otherwise."
             )
-        selected[name] = measure if is_function else MEASURES[name]
+        selected[name] = measure if is_function else CHOICES[name]
     if not selected:
-        raise UserError(f"no measure is named; write some of {', '.join(MEASURES)}.")
+        raise UserError(f"no measure is named; write some of {', '.join(CHOICES)}.")
     return selected

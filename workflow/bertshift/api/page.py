@@ -5,8 +5,8 @@ import pandas as pd
 from bertshift.api import report
 from bertshift.api.drawing import PAGE, need
 from bertshift.api.measured import NOISE, Measurements, measured
-from bertshift.api.measures import MEASURES
-from bertshift.measures import Metric
+from bertshift.api.measures import CHOICES
+from bertshift.measures import Measure
 from bertshift.naming import pair_name
 
 
@@ -19,10 +19,10 @@ def page(change: Measurements) -> str:
 
     model, reference = _spell(change.model), _spell(change.reference)
     name = pair_name(model, reference)
-    metrics = {}
+    known = {}
     for measure, shown in change.shown.items():
-        by_heads = measure in MEASURES and MEASURES[measure].record.by_heads
-        metrics[measure] = Metric(shown={measure: shown}, by_heads=by_heads)
+        by_heads = measure in CHOICES and CHOICES[measure].record.by_heads
+        known[measure] = Measure(measure, shown={measure: shown}, by_heads=by_heads)
     tables = {}
     # Pairs of layers at the same depth are one layer of the model.
     rows = change.own_rows
@@ -30,7 +30,7 @@ def page(change: Measurements) -> str:
     table = measured(rows)
     for measure, of_measure in table.rows.groupby("metric", sort=False):
         tables[f"results/{measure}/{name}.tsv"] = table.keep(of_measure)
-    [pair] = pairs(tables, metrics).values()
+    [pair] = pairs(tables, known).values()
     if change.draws:
         for measure, line in pair["measures"].items():
             line["nulls"] = {"noise": _list_noise_layers(change.by_layer(measure))}

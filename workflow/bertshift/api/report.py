@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from bertshift.api.measured import Measurements
-from bertshift.api.measures import MEASURES
+from bertshift.api.measures import CHOICES
 from bertshift.rows import statistics
 from bertshift.rows.blocks import LEVEL
 
@@ -88,7 +88,7 @@ def _name_most_changed(found: Measurements, measure: str) -> str:
 
 def _name_head(found: Measurements, measure: str) -> str:
     """Name the head that changed most; empty for a measure without heads."""
-    if measure not in MEASURES or not MEASURES[measure].record.by_heads:
+    if measure not in CHOICES or not CHOICES[measure].record.by_heads:
         return ""
     table = found.table
     variant = found.shown[measure].rows["variant"]

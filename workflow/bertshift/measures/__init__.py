@@ -1,14 +1,15 @@
-"""Metrics of two models: what is known of each apart from how it is computed, in the record of
-its name beside this file.
+"""What is known of each measure apart from how it is computed, in the record of its name beside
+this file.
 
-Rules, figures, the page and the plan are made from these records. No module imports a record by
-its name: it is among the code of its metric's rule and of what is drawn from that metric, so an
-edited record makes no other metric again. Nothing here imports a module that computes a metric.
+Rules, ranges, figures, the page, the plan and the tables of the guides are made from these
+records. No module imports a record by its name. A rule counts the ranges of what it computes as
+its code, and what is drawn from a table counts the words too, so an edited record makes no other
+measure again. Nothing here imports a module that computes a measure.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -17,14 +18,29 @@ from bertshift.errors import UserError
 Range = tuple[float, float]
 SHARE, CORRELATION = (0.0, 1.0), (-1.0, 1.0)
 POSITIVE, ANY = (0.0, math.inf), (-math.inf, math.inf)
-READS = ("attention", "sampled", "inputs", "weights")
-SAMPLED_TOKENS = "tokens"  # the key of `samples` that says how many tokens a sampled dump holds
 NATS = (0.0, math.log(2))  # of a divergence of two distributions from their mean
+
+SAMPLED_TOKENS = "tokens"  # the key of `samples` that says how many tokens a sampled dump holds
+# What a measure reads, for a reader. A kind of dump has all states and maps, or the states of a
+# sample of tokens.
+READS = {
+    "attention": "attention and states",
+    "sampled": "states of sampled tokens",
+    "padded": "attention on padded inputs",
+    "weights": "weights",
+    "sentences": "the models, on Wikipedia",
+    "trees": "states of a treebank",
+    "edges": "states of edge tasks",
+    "relations": "attention to marked words",
+    "training": "the log of training",
+    "task": "the model, on its task",
+}
+TWO, ONE, ROW = "two models", "one model", "models that differ in one thing"
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A line of the page: the rows of a metric's table that it has.
+    """A line of the page: the rows of a measure's table that it has.
 
     null: the variant of what unrelated models give
     is_similarity: whether a value of 1 means no change, so that the change is 1 minus the value
@@ -37,30 +53,53 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A metric whose tables are `results/<name of the record>/<model>_vs_<model>.tsv`.
+class Measure:
+    """A measure, whose tables are `results/<name of the record>/<model>.tsv`, or
+    `<model>_vs_<model>.tsv` there.
 
-    reads: a kind of dump, "attention" with all states and maps or "sampled" with the states of a
-        sample of tokens; or "inputs" or "weights" of a metric with a rule of its own
+    title: in the middle of a sentence
+    short: the title where there is little room
+    of: of what there are tables: TWO, ONE, ROW
+    reads: one of READS
+    unit: empty where numbers have none
+    null: what models give that have nothing in common, or that know nothing
+    ranges: by the column `metric`, or this and a word of one of the columns rows.ranges.KINDS
+    counted: those of `ranges` that are shares of examples
+    has_blocks: whether its values are known without each block of inputs
+    by_heads: whether its table has a row for each head that a model's attention has
+    words: values of its columns, for a reader
+    shown: lines of the page's view of two models, by key
+    on_page: whether this view tells of it in another way
+    order: the place of these lines on the page
+    explained: the heading of its entry in docs/methods.md
+
+    One rule computes the measures of two models that have a module, from dumps:
+
     module: in metrics/; its `compare` takes the pairs of dumps and what is named here
     tokens: the key of `samples` that says how many tokens are compared
     weights: whether `compare` takes the models' folders
     annotations: whether it takes the words' tags and trees
-    by_heads: whether its table has a row for each head
-    ranges: by the column `metric`, or this and a word of one of the columns rows.ranges.KINDS
-    shown: lines of the page, by key
-    order: the place of these lines on the page
     """
 
+    title: str
     reads: str = "attention"
+    of: Sequence[str] = (TWO,)
+    short: str = ""
+    unit: str = ""
+    null: str = ""
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    counted: Sequence[str] = ()
+    has_blocks: bool = True
+    by_heads: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, Shown] = field(default_factory=dict)
+    on_page: bool = False
+    order: int = 99
+    explained: str = ""
     module: str = ""
     tokens: str | None = None
     weights: bool = False
     annotations: bool = False
-    by_heads: bool = False
-    ranges: Mapping[str, Range] = field(default_factory=dict)
-    shown: Mapping[str, Shown] = field(default_factory=dict)
-    order: int = 99
 
     def __post_init__(self):
         if self.reads not in READS:
@@ -74,15 +113,41 @@ class Metric:
                 f" tokens={SAMPLED_TOKENS!r}, or reads='attention'."
             )
 
+    @property
+    def numbers(self) -> dict:
+        """What its table is made from, as values of JSON."""
+        return {"ranges": dict(self.ranges), "counted": list(self.counted)}
 
-_RECORDS: dict[str, Metric] = {
-    file.stem: import_module(f"bertshift.measures.{file.stem}").METRIC
+    @property
+    def drawn(self) -> dict:
+        """What figures and the page are made from besides, as values of JSON."""
+        keys = ("title", "short", "unit", "by_heads", "words", "order")
+        lines = {key: asdict(line) for key, line in self.shown.items()}
+        return {key: getattr(self, key) for key in keys} | {"shown": lines}
+
+    @property
+    def is_on_page(self) -> bool:
+        """Whether the page's view of two models reads its tables."""
+        return bool(self.shown) or self.on_page
+
+    @property
+    def label(self) -> str:
+        """The title of an axis."""
+        return self._with_unit(self.title)
+
+    @property
+    def short_label(self) -> str:
+        return self._with_unit(self.short or self.title)
+
+    def _with_unit(self, words: str) -> str:
+        return f"{words} ({self.unit})" if self.unit else words
+
+
+_RECORDS: dict[str, Measure] = {
+    file.stem: import_module(f"bertshift.measures.{file.stem}").MEASURE
     for file in sorted(Path(__file__).parent.glob("[a-z]*.py"))
 }
 # By name, in the page's order.
-METRICS = dict(sorted(_RECORDS.items(), key=lambda entry: entry[1].order))
+MEASURES = dict(sorted(_RECORDS.items(), key=lambda entry: entry[1].order))
 # Those that one rule computes, from dumps of both models.
-OF_DUMPS = {name: metric for name, metric in METRICS.items() if metric.module}
-RANGES: dict[str, Range] = {
-    words: ends for metric in METRICS.values() for words, ends in metric.ranges.items()
-}
+OF_DUMPS = {name: measure for name, measure in MEASURES.items() if measure.module}

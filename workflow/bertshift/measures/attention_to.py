@@ -1,6 +1,7 @@
-from bertshift.measures import POSITIVE, SHARE, Metric
+from bertshift.measures import POSITIVE, SHARE, Measure
 
-METRIC = Metric(
+MEASURE = Measure(
+    title="attention to kinds of words",
     module="attention_to",
     weights=True,
     annotations=True,
@@ -10,4 +11,18 @@ METRIC = Metric(
         "attention_to from_cls_norm": POSITIVE,
         "attention_to received_norm": POSITIVE,
     },
+    words={
+        "sep_sum": "all separators together",
+        "punct": "punctuation",
+        "noun": "nouns",
+        "verb": "verbs",
+        "pron": "pronouns",
+        "subj": "subjects",
+        "obj": "objects",
+        "neg": "negations",
+        "received": "attention",
+        "received_norm_share": "attention times the length of the value",
+        "from_cls": "attention of the first token",
+    },
+    explained="Attention to kinds of words",
 )

@@ -1,4 +1,10 @@
-from bertshift.measures import Metric
+from bertshift.measures import SHARE, Measure
 
-# Its rows are of the metric `cosine`.
-METRIC = Metric(reads="inputs", by_heads=True)
+MEASURE = Measure(
+    title="cosine of attention maps, with padding",
+    reads="padded",
+    by_heads=True,
+    ranges={"cosine": SHARE},
+    words={"padded": "padded inputs"},
+    explained="Padded cosine",
+)

@@ -1,6 +1,7 @@
-from bertshift.measures import NATS, POSITIVE, SHARE, Metric, Shown
+from bertshift.measures import NATS, POSITIVE, SHARE, Measure, Shown
 
-METRIC = Metric(
+MEASURE = Measure(
+    title="change by a layer's own weights and by its input",
     module="own_or_inherited",
     weights=True,
     by_heads=True,
@@ -10,6 +11,16 @@ METRIC = Metric(
         "own_or_inherited rsa_distance": (0.0, 2.0),  # 1 minus a correlation
         "own_or_inherited cka_distance": (0.0, 2.0),  # as debiased CKA is found below 0
         "own_or_inherited relative_norm": POSITIVE,
+    },
+    words={
+        "cosine_distance": "cosine distance",
+        "rsa_distance": "RSA distance of hidden states",
+        "own": "by the layer's own weights",
+        "inherited": "by its input",
+        "total": "by both",
+        "made": "made in the layer",
+        "arrived": "arrived from below",
+        "both": "made and arrived",
     },
     shown={
         "own": Shown(
@@ -28,4 +39,5 @@ METRIC = Metric(
         ),
     },
     order=7,
+    explained="Own or inherited",
 )

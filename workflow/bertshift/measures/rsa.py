@@ -1,12 +1,15 @@
-from bertshift.measures import CORRELATION, Metric, Shown
+from bertshift.measures import CORRELATION, Measure, Shown
 
-METRIC = Metric(
+TITLE = "RSA similarity"
+MEASURE = Measure(
+    title=TITLE,
+    short="RSA",
     reads="sampled",
     module="rsa",
     tokens="tokens",
+    null="about 0",
     ranges={"rsa": CORRELATION},
-    shown={
-        "rsa": Shown("Hidden states, RSA similarity", {"variant": "content"}, is_similarity=True)
-    },
+    shown={"rsa": Shown(f"Hidden states, {TITLE}", {"variant": "content"}, is_similarity=True)},
     order=1,
+    explained="RSA",
 )

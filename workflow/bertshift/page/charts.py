@@ -6,6 +6,7 @@ from itertools import product
 
 import pandas as pd
 
+from bertshift.measures import MEASURES, OF_DUMPS
 from bertshift.naming import pair_name
 from bertshift.rows import labelling, nulls, statistics
 from bertshift.rows.nulls import model_of, null_of
@@ -49,66 +50,23 @@ OVER = ("layer", "position", "head")
 # The role of a row: a measurement, the paper's number, a null or a baseline.
 OURS, PUBLISHED, BESIDE = range(3)
 
+# Measures by name, values of their columns, and values that several of them have.
 WORDS = {
-    "js": "JS divergence of attention",
-    "rsa": "RSA similarity",
-    "svcca": "SVCCA distance",
-    "nats": "nats",
-    "bits": "bits",
-    "svcca99": "SVCCA distance",
-    "cca_full": "CCA of all directions",
-    "cosine_distance": "cosine distance",
-    "pwcca_reference": "PWCCA, weighted by the pretrained model",
-    "pwcca_model": "PWCCA, weighted by the fine-tuned model",
-    "cka_debiased": "CKA, debiased",
-    "cka_biased": "CKA, biased",
-    "procrustes": "Procrustes distance",
-    "crop": "real tokens alone (crop)",
-    "padded": "padded inputs",
+    **{name: measure.title for name, measure in OF_DUMPS.items()},
+    **{value: words for measure in MEASURES.values() for value, words in measure.words.items()},
     "content": "content tokens",
     "all": "all tokens",
     "cls": "first token",
     "sep": "separators",
-    "sep_sum": "all separators together",
-    "punct": "punctuation",
-    "noun": "nouns",
-    "verb": "verbs",
-    "pron": "pronouns",
-    "subj": "subjects",
-    "obj": "objects",
-    "neg": "negations",
-    "received": "attention",
-    "received_norm_share": "attention times the length of the value",
-    "from_cls": "attention of the first token",
-    "own": "by the layer's own weights",
-    "inherited": "by its input",
-    "total": "by both",
-    "made": "made in the layer",
-    "arrived": "arrived from below",
-    "both": "made and arrived",
-    "rsa_distance": "RSA distance of hidden states",
     "before": "before fine-tuning",
     "after": "after fine-tuning",
-    "across": "fine-tuned with pretrained",
-    "uniform": "disabled",
-    "none": "nothing disabled",
     "wiki": "Wikipedia",
-    "reinit": "re-initialised",
     "distance": "distance",
-    "singular": "singular values",
-    "norm": "norm of the change",
-    "intruders": "intruder dimensions",
-    "micro_all": "F1",
     "delta": "difference to the plain model",
-    "max_fe_to_lu": "largest weight to the predicate",
-    "code_zip": "as the paper's notebook calculates",
-    "null_99": "99th percentile of the null",
     "std": "standard deviation",
     "p25": "first quartile",
     "p50": "median",
     "p75": "third quartile",
-    "uuas": "undirected attachments",
-    "root_accuracy": "roots found",
     **labelling.SCORES,
 }
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 import pandas as pd
 
 from bertshift.figures import numbers
-from bertshift.measures import METRICS, Metric, Shown
+from bertshift.measures import MEASURES, Measure, Shown
 from bertshift.naming import NULLS, Model, is_of_null, is_pair, named_in, pair_name
 from bertshift.page.charts import in_words, shown
 from bertshift.rows import nulls, statistics
@@ -18,9 +18,9 @@ from bertshift.rows.table import Table
 Tables = Mapping[str, Mapping[str, Table]]
 
 
-def pairs(tables: Mapping[str, Table], metrics: Mapping[str, Metric] = METRICS) -> dict[str, dict]:
-    """Collect {`<model>_vs_<model>`: data of the pair} from tables by path; metrics: by the
-    tables' folder.
+def pairs(tables: Mapping[str, Table], known: Mapping[str, Measure] = MEASURES) -> dict[str, dict]:
+    """Collect {`<model>_vs_<model>`: data of the pair} from tables by path; known: the
+    measures by the tables' folders.
 
     Nulls make no pair: their rows are the `nulls` of the measures of their model's pair, and
     `more` lists the layers that changed more than each of them. A pair has its `measures`, the
@@ -36,22 +36,22 @@ def pairs(tables: Mapping[str, Table], metrics: Mapping[str, Metric] = METRICS) 
         if is_pair(name) and not is_of_null(name):
             model, reference = named_in(name)
             if model != reference:
-                pages[name] = _describe_pair(name, model, reference, by_folder, metrics)
+                pages[name] = _describe_pair(name, model, reference, by_folder, known)
     return pages
 
 
 def _describe_pair(
-    name: str, model: str, reference: str, tables: Tables, metrics: Mapping[str, Metric]
+    name: str, model: str, reference: str, tables: Tables, known: Mapping[str, Measure]
 ) -> dict:
     pair_tables = {folder: named[name] for folder, named in tables.items() if name in named}
     measures = {}
-    for folder, metric in metrics.items():
+    for folder, measure in known.items():
         if folder not in pair_tables:
             continue
-        for key, line in metric.shown.items():
-            measure = _describe_measure(line, metric, name, tables[folder])
-            if measure:
-                measures[key] = measure
+        for key, line in measure.shown.items():
+            described = _describe_measure(line, measure.by_heads, name, tables[folder])
+            if described:
+                measures[key] = described
     scores = tables.get("scores", {})
     trees = tables.get("structural_probes", {})
     return {
@@ -66,9 +66,9 @@ def _describe_pair(
 
 
 def _describe_measure(
-    line: Shown, metric: Metric, name: str, tables: Mapping[str, Table]
+    line: Shown, by_heads: bool, name: str, tables: Mapping[str, Table]
 ) -> dict | None:
-    """Collect what the page draws of a line from the metric's tables by name; None if the pair's
+    """Collect what the page draws of a line from its measure's tables by name; None if the pair's
     table has no such rows."""
     table = tables[name]
     measure = _average_layers(table, line.rows)
@@ -95,7 +95,7 @@ def _describe_measure(
         floor_name = pair_name(side, side)
         if floor_name in tables:
             measure["floors"][side] = _average_layers(tables[floor_name], line.rows)
-    if metric.by_heads:
+    if by_heads:
         measure["heads"] = _tabulate_heads(table, line.rows)
     return measure
 

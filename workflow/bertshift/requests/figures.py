@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
-from bertshift.measures import METRICS
+from bertshift.measures import MEASURES, Measure
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
 from bertshift.requests.activations import after_and_before
 from bertshift.requests.runs import unique
@@ -17,46 +17,10 @@ from bertshift.requests.runs import unique
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
 PUBLISHED = str(LIBRARY / "papers/{paper}/published.yaml")
 ASSETS = sorted(map(str, (LIBRARY / "page/assets").iterdir()))
-# Tables with leave-one-block-out values.
-MEASURED = {
-    *(name for name, metric in METRICS.items() if metric.reads != "weights"),
-    "edge_probes",
-    "structural_probes",
-    "mdl",
-    "forgetting",
-    "patterns",
-    "scores",
-    "gains",
-    "frozen",
-    "ablation",
-    "restored",
-    "sweeps",
-    "reinit_heads",
-    "relation_heads",
-}
-# Tables that the page's view of two models reads.
-OF_PAIRS = {
-    *(name for name, metric in METRICS.items() if metric.shown),
-    "scores",
-    "edge_probes",
-    "structural_probes",
-}
-# Tables of single heads' attention, or of what single heads do.
-BY_HEAD = {
-    *(name for name, metric in METRICS.items() if metric.by_heads),
-    "ablation",
-    "patterns",
-}
 
 
-def measured(tables: Iterable[str]) -> list[str]:
-    """Select the tables with leave-one-block-out values."""
-    selected = []
-    for table in tables:
-        folder, _, _ = table.removeprefix("results/").rpartition("/")
-        if folder in MEASURED and not table.endswith(".losses.tsv"):
-            selected.append(table)
-    return selected
+def measure_of(table: str) -> Measure:
+    return MEASURES[table.split("/")[1]]
 
 
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
@@ -71,10 +35,9 @@ def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
     return names
 
 
-def metrics_of(figures: Iterable[str], config: Mapping) -> set[str]:
-    """Collect the metrics of two models whose tables these figures read."""
-    folders = {table.split("/")[1] for name in figures for table in needs(name, config)}
-    return METRICS.keys() & folders
+def measures_of(figures: Iterable[str], config: Mapping) -> set[str]:
+    """Collect the measures whose tables these figures read."""
+    return {table.split("/")[1] for name in figures for table in needs(name, config)}
 
 
 def _check_drawn(config: Mapping, paper: str, item: str) -> None:
@@ -93,8 +56,15 @@ def _check_drawn(config: Mapping, paper: str, item: str) -> None:
 
 
 def blocks(config: Mapping, tables: list[str]) -> list[str]:
-    """Name the files of leave-one-block-out values of the tables that have them."""
-    return list(map(blocks_beside, measured(tables)))
+    """Name the files of leave-one-block-out values of the tables that have them: those of
+    measures, without losses beside them and maps below them."""
+    return [
+        blocks_beside(table)
+        for table in tables
+        if measure_of(table).has_blocks
+        and not table.endswith(".losses.tsv")
+        and "/maps/" not in table
+    ]
 
 
 def figure_files(names: Iterable[str], ending: str) -> list[str]:
@@ -135,7 +105,7 @@ def tables_of_page(config: Mapping, paper: str = "") -> list[str]:
     """Name the tables that a page's view of two models reads."""
     entries = entries_of_page(config, paper)
     tables = unique(table for entry in entries for table in entry["tables"])
-    return [table for table in tables if table.split("/")[1] in OF_PAIRS]
+    return [table for table in tables if measure_of(table).is_on_page]
 
 
 def models_with_examples(config: Mapping, paper: str = "") -> list[str]:
@@ -163,8 +133,7 @@ def examples_of(config: Mapping, names: Iterable[str]) -> list[str]:
         return []
     candidates = []
     for name in names:
-        folders = {table.split("/")[1] for table in needs(name, config)}
-        if folders & BY_HEAD:
+        if any(measure_of(table).by_heads for table in needs(name, config)):
             paper, item = name.split("/")
             candidates += config["figures"][paper][item]["models"]
     models = []

@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from bertshift import measures
 from bertshift.errors import UserError
-from bertshift.measures import ANY, CORRELATION, POSITIVE, SHARE, Range
+from bertshift.measures import ANY, MEASURES, Range
 
 Z = 2  # of Wilson's interval of 95 %
 # A share of the range's width, or a number where it has none: nearer to an end is at the end.
@@ -29,71 +28,12 @@ BEYOND = 1 + 1e-9
 # Columns that distinguish measures of one name, in the order in which they are looked up.
 KINDS = ["variant", "measure", "quantity", "score"]
 
-SCORES: Mapping[str, Range] = {
-    **dict.fromkeys(
-        [
-            "accuracy",
-            "f1",
-            "macro_f1",
-            "exact_match",
-            "uas",
-            "las_ud",
-            "las_full",
-            "las_nopunct",
-            "las_wordpiece",
-            "label_accuracy_gold_heads",
-        ],
-        SHARE,
-    ),
-    **{
-        f"{part}_{score}": SHARE
-        for part in ("no_answer", "has_answer", "best")
-        for score in ("f1", "exact_match")
-    },
-    "best_f1_threshold": ANY,  # a difference of logits
-    "best_exact_match_threshold": ANY,
-    **dict.fromkeys(["mcc", "pearson", "spearman"], CORRELATION),
-}
-# Metrics with a column `score`.
-SCORED = [
-    "frozen",
-    "ablation",
-    "ablation_split_half",
-    "restored_score",
-]
 # Every metric that a table may have, by the column `metric`, or this and a word of one of KINDS.
-# The records of metrics of two models have their ranges.
 RANGES: Mapping[str, Range] = {
-    **measures.RANGES,
-    **SCORES,
-    **{f"{metric} {score}": bounds for metric in SCORED for score, bounds in SCORES.items()},
-    "edge_probe": SHARE,
-    "edge_probe_delta": ANY,
-    "forgetting": ANY,  # `forgotten` is a difference
-    "forgetting model": POSITIVE,
-    "forgetting parent": POSITIVE,
-    "grounding": ANY,  # has no interval
-    "loss": POSITIVE,
-    "mdl": POSITIVE,
-    "mdl f1": SHARE,
-    **dict.fromkeys(["pattern_confusion", "pattern_f1", "pattern_map", "pattern_share"], SHARE),
-    **dict.fromkeys(["relation_heads", "relation_map"], SHARE),
-    "restored": SHARE,
-    "steps": POSITIVE,
-    "structural_probe": SHARE,
-    "structural_probe spearman": CORRELATION,
-    "weights_moved": POSITIVE,
+    name: bounds for measure in MEASURES.values() for name, bounds in measure.ranges.items()
 }
-
-# Shares of examples, named as in RANGES. Words of a sentence and maps of an input are not
-# independent: their number is that of the examples.
-COUNTED_SCORES = ["accuracy", "exact_match", "uas", "las_ud", "las_full"]
-COUNTED = {
-    *COUNTED_SCORES,
-    *(f"{metric} {score}" for metric in SCORED for score in COUNTED_SCORES),
-    "pattern_share",
-    "structural_probe root_accuracy",
-}
+# Those that are shares of examples.
+COUNTED = dict.fromkeys((name for measure in MEASURES.values() for name in measure.counted), True)
 
 
 def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
@@ -105,8 +45,8 @@ def check_declared(table: pd.DataFrame, path: str | os.PathLike) -> None:
         words = "".join(f", {kind} {row[kind]}" for kind in KINDS if kind in row)
         raise UserError(
             f"{path}: the metric {row['metric']!r}{words} has no range; write one under `ranges`"
-            f" in measures/{row['metric']}.py, or in RANGES of rows/ranges.py if it is not of two"
-            " models. A number without ends has the range ANY."
+            " in the record of its measure, in measures/. A number without ends has the range"
+            " ANY."
         )
 
 
@@ -121,7 +61,7 @@ def examples(table: pd.DataFrame) -> np.ndarray:
     """Look up how many examples each row's `value` is a share of, [rows]: column `n`, in tables of
     scores `dev`. NaN where the value is not such a share (COUNTED)."""
     counts = table.get("n", table.get("dev", np.nan))
-    is_share = _look_up(table, dict.fromkeys(COUNTED, True)).notna()
+    is_share = _look_up(table, COUNTED).notna()
     return np.where(is_share, counts, np.nan)
 
 

@@ -1,6 +1,6 @@
 import ast
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -25,9 +25,12 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 METHOD = sha256(Path(__file__).read_bytes()).hexdigest()
 
 
-def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
+def digest(
+    scripts: Iterable[Path], without: Collection[Path] = (), known: Mapping | None = None
+) -> str:
     """Digest scripts and all library modules that they import, directly or through others, into 12
-    characters, the same in all versions of Python; a file of data, by what it says.
+    characters, the same in all versions of Python; a file of data, by what it says; and what is
+    `known` to them besides, values of JSON.
 
     Comments, docstrings, layout, raised exceptions and what is told meanwhile do not change the
     digest, nor do the EXCLUDED modules, nor those in `without`. Rules hold it as a parameter, so
@@ -38,12 +41,14 @@ def digest(scripts: Iterable[Path], without: Collection[Path] = ()) -> str:
     for file in scripts:
         if not file.is_file():
             raise UserError(
-                f"{file} does not exist; write this module, or correct its name where a metric's"
+                f"{file} does not exist; write this module, or correct its name where a measure's"
                 " record in measures/ or the __init__.py of a paper has it."
             )
     combined = sha256()
     for file in code_of(scripts, without):
         combined.update(f"{file.name}\0{_read_module(file).digest}\0".encode())
+    if known:
+        combined.update(json.dumps(known, sort_keys=True).encode())
     return combined.hexdigest()[:12]
 
 

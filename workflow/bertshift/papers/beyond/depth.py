@@ -7,15 +7,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bertshift.figures import layers, numbers, style
+from bertshift.measures import MEASURES
 from bertshift.rows import labelling
 from bertshift.rows.table import Table
 
 DISTANCE, CEILING = "svcca99", "svcca99_null"
-# Metric -> what is read of its tables (variants, inputs), and the label of its panel.
+# What is read of each measure's tables: variants, inputs.
 PANELS = {
-    "js": (["nats"], [], "JS of attention (nats)"),
-    "rsa": (["content"], ["wiki"], "RSA"),
-    "svcca": ([DISTANCE, CEILING], [], "SVCCA distance"),
+    "js": (["nats"], []),
+    "rsa": (["content"], ["wiki"]),
+    "svcca": ([DISTANCE, CEILING], []),
 }
 LOOKS = {
     "base": {"color": "#000000", "marker": "o"},
@@ -33,7 +34,7 @@ def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     """Tabulate the means by metric (`panel`), model (`series`), variant and layer, with the
     layer's `depth`, 0 to 1; attention's mean is over heads."""
     parts = []
-    for metric, (variants, stimuli, _) in PANELS.items():
+    for metric, (variants, stimuli) in PANELS.items():
         measured = numbers.stack_layers(inputs, metric, variants, stimuli).assign(panel=metric)
         parts.append(numbers.ours(measured, "panel", "model"))
     table = numbers.join(*parts)
@@ -50,13 +51,13 @@ def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     height = 0.6 + 1.7 * len(tasks)
     figure, grid = style.grid(height, len(tasks), len(PANELS), sharex=True, sharey="col")
     for axes_row, task in zip(grid, tasks, strict=True):
-        for axes, (metric, (_, _, label)) in zip(axes_row, PANELS.items(), strict=True):
+        for axes, metric in zip(axes_row, PANELS, strict=True):
             shown = table[(table["panel"] == metric) & (task_of == task)]
             for series, rows in shown.groupby("series", sort=False):
                 base = labelling.base_of(series)
                 _draw_model(axes, rows, base, looks[base])
             axes.set_xlabel("share of the depth" if axes in grid[-1] else "")
-            axes.set(xlim=(-0.03, 1.03), ylabel=label)
+            axes.set(xlim=(-0.03, 1.03), ylabel=MEASURES[metric].short_label)
         axes_row[0].set_title(labelling.WORDS.get(task, task) if len(tasks) > 1 else "")
     for axes, low in zip(grid[0], (0, None, 0), strict=True):
         axes.set_ylim(low, None)

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from bertshift.figures import layers, numbers, style
+from bertshift.measures import MEASURES
 from bertshift.models.weights import MATRICES
 from bertshift.naming import Model, is_pair
 from bertshift.rows import labelling, nulls
@@ -18,8 +19,8 @@ from bertshift.rows.table import Table, concat
 COLUMNS = [*numbers.COLUMNS[:6], "matrix", "rank", "task", *numbers.VALUES]
 # Panels over layers: the metric's variant and inputs, and the label.
 BY_LAYER = {
-    "rsa": (["content"], ["wiki"], "RSA"),
-    "js": (["nats"], [], "JS (nats)"),
+    "rsa": (["content"], ["wiki"], MEASURES["rsa"].short_label),
+    "js": (["nats"], [], MEASURES["js"].short_label),
     "norm": (["norm"], [], "|ΔW| / |W|"),
     "intruders": (["intruders"], [], "intruders of 10"),
 }

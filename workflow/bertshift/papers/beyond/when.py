@@ -11,31 +11,29 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
+from bertshift.measures import ANY, MEASURES, POSITIVE
 from bertshift.naming import Model
-from bertshift.rows import labelling, nulls, ranges, statistics
+from bertshift.rows import labelling, nulls, statistics
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import model_of
 from bertshift.rows.provenance import ORIGIN
 from bertshift.rows.table import Table, concat
 
 
-class Measure(NamedTuple):
-    """A measure of change: which rows of its tables are read, the label and the colours of its
-    heat map, and the look of its line."""
+class Trace(NamedTuple):
+    """How a measure of change is drawn: which rows of its tables are read, the colours of its heat
+    map, and the look of its line."""
 
     variants: list[str]
     stimuli: list[str]
-    label: str
     colours: str
     look: dict
 
 
-MEASURES = {
-    "rsa": Measure(["content"], ["wiki"], "RSA", "Blues_r", {"color": "#000000", "marker": "o"}),
-    "svcca": Measure(
-        ["svcca99"], [], "SVCCA distance", "Blues", {"color": "#0072B2", "marker": "s"}
-    ),
-    "js": Measure(["nats"], [], "JS (nats)", "Blues", {"color": "#D55E00", "marker": "^"}),
+TRACES = {
+    "rsa": Trace(["content"], ["wiki"], "Blues_r", {"color": "#000000", "marker": "o"}),
+    "svcca": Trace(["svcca99"], [], "Blues", {"color": "#0072B2", "marker": "s"}),
+    "js": Trace(["nats"], [], "Blues", {"color": "#D55E00", "marker": "^"}),
 }
 COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
@@ -70,14 +68,14 @@ def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
     task, no snapshot of it is above the majority class.
     """
     scores = _over_training(inputs, "scores")
-    changes = {metric: _changes(inputs, metric) for metric in MEASURES}
+    changes = {metric: _changes(inputs, metric) for metric in TRACES}
     null_rows = [change.rows[nulls.is_null(change["series"])] for change in changes.values()]
     outcomes = _outcomes(pd.concat([scores.rows, *null_rows]))
     headline = scores.where(scores["headline"]).in_points()
     headline = headline.assign(panel="score", variant=headline["metric"], layer=0)
     runs = _over_training(inputs, "losses").rows.groupby(["table", *RUN], sort=False)
     losses = pd.concat([_thin(run) for _, run in runs], ignore_index=True)
-    losses = Table.of(losses).within(ranges.POSITIVE)
+    losses = Table.of(losses).within(POSITIVE)
     parts, halves = [_average(headline, outcomes), _average(losses, outcomes)], []
     for metric, change in changes.items():
         models = change.where(~nulls.is_null(change["series"]))
@@ -105,8 +103,8 @@ def _add_shares(measured: Table) -> Table:
 
 
 def _changes(inputs: Mapping[str, Table], metric: str) -> Table:
-    measure = MEASURES[metric]
-    change = numbers.stack_layers(inputs, metric, measure.variants, measure.stimuli)
+    trace = TRACES[metric]
+    change = numbers.stack_layers(inputs, metric, trace.variants, trace.stimuli)
     change = _add_shares(change)
     shares = change.rows.groupby("series")["share"].agg(set)
     # Archives may have nulls of the whole change alone, which say nothing of when.
@@ -152,7 +150,7 @@ def _changes_surely(change: Table) -> np.ndarray:
     half of another."""
     final = numbers.trained(change.where(change["share"] == ALL), ["series"])
     # On its own scale, as an interval in the range of a distance never has its end.
-    means = final.within(ranges.ANY).averaged(["series", "layer"], ["series"])
+    means = final.within(ANY).averaged(["series", "layer"], ["series"])
     unsure = means.loc[means["low"] <= 0, ["series", "layer"]]
     layers_of_rows = pd.MultiIndex.from_frame(change.rows[["series", "layer"]])
     return ~layers_of_rows.isin(pd.MultiIndex.from_frame(unsure))
@@ -184,8 +182,8 @@ def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     at half of the change."""
     table = tidy(inputs)
     models = table.loc[~nulls.is_null(table["series"]), "series"].unique()
-    shares = np.unique(table.loc[table["panel"].isin(MEASURES), "share"])
-    heights = [0.8, 0.8, *[1.15] * len(MEASURES), 1.5]
+    shares = np.unique(table.loc[table["panel"].isin(TRACES), "share"])
+    heights = [0.8, 0.8, *[1.15] * len(TRACES), 1.5]
     width = style.COLUMN_WIDTH + 1.0 if len(models) == 1 else style.TEXT_WIDTH
     size = {"width": width, "height_ratios": heights}
     height = sum(heights) + 0.9
@@ -198,7 +196,7 @@ def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
         scores, losses = rows[rows["panel"] == "score"], rows[rows["panel"] == "loss"]
         layers.curve(column[0], scores, "", look, "share")
         layers.curve(column[1], losses, "", look | {"marker": ""}, "share")
-        for axes, measure in zip(column[2:], MEASURES):
+        for axes, measure in zip(column[2:], TRACES):
             limits = _colour_limits(table, measure)
             _draw_heat_map(axes, rows[rows["panel"] == measure], measure, shares, limits)
         for axes in column[:-1]:
@@ -206,15 +204,16 @@ def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
         null_rows = table[nulls.is_null(table["series"])]
         null_rows = null_rows[null_rows["series"].map(nulls.model_of) == model]
         _draw_halves(column[-1], rows, null_rows)
-    for axes_row, measure in zip(grid[2:], MEASURES.values()):
+    for axes_row, measure in zip(grid[2:], TRACES):
         mesh = axes_row[0].collections[0]
-        figure.colorbar(mesh, ax=list(axes_row), label=measure.label, pad=0.01, aspect=12)
+        label = MEASURES[measure].short_label
+        figure.colorbar(mesh, ax=list(axes_row), label=label, pad=0.01, aspect=12)
         axes_row[0].set_ylabel("layer")
     grid[0, 0].set_ylabel("dev score\n(points)")
     grid[1, 0].set_ylabel("training\nloss")
     grid[-1, 0].set_ylabel("half of the change\nafter (% of steps)")
     grid[-1, 0].set_ylim(0, ALL)
-    layers.legend_above(grid[-1, len(models) // 2], len(MEASURES))
+    layers.legend_above(grid[-1, len(models) // 2], len(TRACES))
     return style.captioned(
         figure, table, _score_note(table), _null_note(table), style.failures(table)
     )
@@ -287,19 +286,19 @@ def _draw_heat_map(
     cells = rows.pivot(index="layer", columns="share", values="value").reindex(columns=shares)
     layer_edges = np.append(cells.index - 0.5, cells.index[-1] + 0.5)
     least, most = limits
-    look = {"cmap": MEASURES[measure].colours, "vmin": least, "vmax": most}
+    look = {"cmap": TRACES[measure].colours, "vmin": least, "vmax": most}
     axes.pcolormesh(_edges(shares), layer_edges, cells.to_numpy(), **look)
     axes.grid(False)
     axes.yaxis.get_major_locator().set_params(integer=True, nbins=5)
 
 
 def _draw_halves(axes: Axes, rows: pd.DataFrame, null_rows: pd.DataFrame) -> None:
-    for metric, measure in MEASURES.items():
+    for metric, trace in TRACES.items():
         halves = rows[rows["panel"] == f"half of {metric}"]
-        layers.curve(axes, halves, measure.label.partition(" ")[0], measure.look)
+        layers.curve(axes, halves, MEASURES[metric].short_label, trace.look)
     labels = dict(labelling.NULL_WORDS)  # once in the legend
     for (series, panel), halves in null_rows.groupby(["series", "panel"], sort=False):
         null = nulls.null_of(series)
-        colour = MEASURES[panel.removeprefix("half of ")].look["color"]
+        colour = TRACES[panel.removeprefix("half of ")].look["color"]
         layers.null_curve(axes, halves, null, colour, labels.pop(null, None), grey=False)
-    layers.layer_axis(axes, rows.loc[rows["panel"].isin(MEASURES), "layer"])
+    layers.layer_axis(axes, rows.loc[rows["panel"].isin(TRACES), "layer"])

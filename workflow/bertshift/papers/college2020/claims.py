@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
+from bertshift.measures import CORRELATION
 from bertshift.papers.college2020.reinitialised_heads import cells_of
-from bertshift.rows.ranges import CORRELATION
 from bertshift.verdicts.deciding import ALL, NO_CASES, Claims, Published, case
 from bertshift.verdicts.evidence import (
     Curve,

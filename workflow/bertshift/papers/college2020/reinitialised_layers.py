@@ -11,8 +11,9 @@ from matplotlib.lines import Line2D
 
 from bertshift.errors import UserError
 from bertshift.figures import grids, layers, numbers, style
+from bertshift.measures import POSITIVE
 from bertshift.naming import Model
-from bertshift.rows import labelling, ranges, statistics
+from bertshift.rows import labelling, statistics
 from bertshift.rows.estimates import NONE
 from bertshift.rows.table import Table, concat
 
@@ -227,7 +228,7 @@ def tabulate_mrpc(inputs: Mapping[str, Table], published: Mapping) -> pd.DataFra
     run = ["panel", "series", "position", "init", "seed"]
     majority = measured.rows.groupby(run)["majority"].transform("mean")
     mean = measured.assign(majority=majority).mean_of(run).assign(score=MEAN)
-    loss = mean.with_value(mean["loss"], ranges.POSITIVE).assign(score=LOSS, majority=np.nan)
+    loss = mean.with_value(mean["loss"], POSITIVE).assign(score=LOSS, majority=np.nan)
     table = means(concat([measured, mean, loss]))
     ours = table.query("run == ''")
     scores = numbers.join(ours, *read_published_mrpc(table, published), columns=COLUMNS)

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bertshift.figures import layers, numbers, style
+from bertshift.measures import MEASURES
 from bertshift.naming import is_pair, pair_name
 from bertshift.rows import labelling, nulls, statistics
 from bertshift.rows.nulls import null_of
@@ -108,7 +109,7 @@ def attention(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     measured = name_series(measured.where(measured["head"] == 0), "js")
     table = numbers.join(numbers.ours(measured, "panel", "series"))
     figure, axes = curves(table)
-    axes.set(ylabel="JS divergence of attention (nats)", ylim=(0, None))
+    axes.set(ylabel=MEASURES["js"].label, ylim=(0, None))
     return finish(figure, axes, table)
 
 
@@ -119,7 +120,7 @@ def hidden_states(inputs: Mapping[str, Table], published: Mapping) -> style.Draw
     table = distances(name_series(measured, "svcca"))
     figure, axes = curves(table[table["variant"] == DISTANCE])
     draw_ceilings(axes, table[table["variant"] == CEILING])
-    axes.set(ylabel="SVCCA distance", ylim=(0, 1))
+    axes.set(ylabel=MEASURES["svcca"].label, ylim=(0, 1))
     return finish(figure, axes, table, ceiling_note(table))
 
 
@@ -171,7 +172,7 @@ def restored(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:
     figure, [[left, right]] = style.grid(2.6, columns=2)
     layers.by_model(left, table[table["variant"] == DISTANCE])
     draw_ceilings(left, table[table["variant"] == CEILING])
-    left.set(ylabel="SVCCA distance of the last layer", ylim=(0, 1))
+    left.set(ylabel=MEASURES["restored"].words["restored"], ylim=(0, 1))
     dashed = style.BASELINE | {"linewidth": 0.9}
     scores = table[table["panel"] == "score"]
     layers.by_model(right, scores[scores["layer"] > 0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertshift.rows.ranges import CORRELATION, POSITIVE
+from bertshift.measures import CORRELATION, MEASURES, POSITIVE
 from bertshift.verdicts.deciding import ALL, SOME, Claims, case, of_pairs
 from bertshift.verdicts.evidence import Curve, Profiles, ratio
 
@@ -11,8 +11,8 @@ TASKS = ["mnli", "rte", "sst2", "mrpc"]
 PAIRS = ["rte-mnli", "mrpc-rte", "mrpc-sst2"]  # from the most to the least alike
 BETWEEN_SEEDS = ("figure4", "figure5")
 ATTENTION = ("figure1", "figure4", "figure6")  # the other figures show distances of hidden states
-MEASURES = {"PWCCA": "pwcca_reference", "CKA": "cka_debiased", "Procrustes": "procrustes"}
-BY_MEASURE = [case(measure, task) for measure in MEASURES for task in TASKS]
+VARIANTS = {"PWCCA": "pwcca_reference", "CKA": "cka_debiased", "Procrustes": "procrustes"}
+BY_MEASURE = [case(measure, task) for measure in VARIANTS for task in TASKS]
 
 
 def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) -> None:
@@ -22,7 +22,7 @@ def claim(item: str, id: str, measure: str, number, cases=TASKS, **criterion) ->
 
     def curve(evidence, name: str, *values: str | int) -> Curve:
         if item == "similarity":
-            return evidence.by_layer(*values, tokens="all", variant=MEASURES[name])
+            return evidence.by_layer(*values, tokens="all", variant=VARIANTS[name])
         variant = "nats" if item in ATTENTION else "svcca99"
         if item in BETWEEN_SEEDS:
             name = f"{name}-{name}"
@@ -225,7 +225,7 @@ CLAIMS.about("figure6", "H6.2", STEP.format("JS"), step_between_pairs("nats"), e
 CLAIMS.about(
     "figure7",
     "H7.1",
-    STEP.format("SVCCA distance"),
+    STEP.format(MEASURES["svcca"].title),
     step_between_pairs("svcca99"),
     each=ALL,
     low=0.0,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from bertshift.figures import layers, numbers, style
-from bertshift.rows import ranges
+from bertshift.measures import POSITIVE
 from bertshift.rows.nulls import is_null
 from bertshift.rows.table import Table, concat
 
@@ -55,7 +55,7 @@ def _divide_by_nulls(related: Table, nulls: pd.DataFrame) -> Table:
     nulls = nulls.assign(variant=nulls["variant"].str.removesuffix("_null"))
     nulls = nulls.set_index(cell)["value"].rename("null")
     null = related.rows.join(nulls, on=cell)["null"]
-    return related.mapped(lambda distance: distance / null).within(ranges.POSITIVE)
+    return related.mapped(lambda distance: distance / null).within(POSITIVE)
 
 
 def draw(inputs: Mapping[str, Table], published: Mapping) -> style.Drawn:

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from bertshift.measures import CORRELATION, POSITIVE, SHARE
 from bertshift.rows import statistics
-from bertshift.rows.ranges import CORRELATION, POSITIVE, SHARE
 from bertshift.verdicts.deciding import ALL, SOME, Claims, Published, case
 from bertshift.verdicts.evidence import (
     Curve,

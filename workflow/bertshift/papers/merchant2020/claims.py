@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from bertshift.measures import CORRELATION, POSITIVE
 from bertshift.replicates import NOTHING_FROZEN
 from bertshift.rows import labelling, statistics
-from bertshift.rows.ranges import CORRELATION, POSITIVE
 from bertshift.verdicts.deciding import ALL, Claims, case, of_pairs
 from bertshift.verdicts.evidence import (
     Curve,
