@@ -1,7 +1,8 @@
-"""The tables of config/README.md, written from the schemas, and those of docs/mirror.md, from the
-catalogues: `make guide`.
+"""The tables of config/README.md, written from the schemas; those of docs/mirror.md, from the
+catalogues; and those of measures in README.md and docs/methods.md, from their records: `make
+guide`.
 
-Between two marks stands a row for each key that the first mark names, and for each key below it. A
+In config/README.md, between two marks stands a row for each key that the first mark names, and for each key below it. A
 key that has no description, or one that an earlier row has, is named in the row of what holds it.
 """
 
@@ -11,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bertshift.config import CATALOGUES, read_catalogue, read_schema
+from bertshift.measures import ANY, MEASURES, NATS, ONE, POSITIVE, READS, ROW, TWO, Range
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "config/README.md"
 TABLE = re.compile(r"(<!-- keys: (.*?) -->\n).*?(<!-- end of keys -->\n)", re.DOTALL)
-MIRROR = ROOT / "docs/mirror.md"
-FILES = re.compile(r"(<!-- mirror: (.*?) -->\n).*?(<!-- end of mirror -->\n)", re.DOTALL)
+PAGES = [ROOT / name for name in ("README.md", "docs/methods.md", "docs/mirror.md")]
+NAMED = re.compile(r"(<!-- table: (.*?) -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
 HEAD = "\n| key | default | effect |\n|---|---|---|\n"
 
 
@@ -121,19 +123,63 @@ def sentence(text: str) -> str:
     return (text[0].upper() + text[1:].rstrip(".") + ".").replace("|", "\\|")
 
 
-def mirror_written(page: str) -> str:
-    """Write the tables of the page about a mirror anew."""
-    rows = {"datasets": of_data_sets, "edge_sets": of_corpora, "relations": of_framenet}
+def filled(page: str) -> str:
+    """Write the tables of a page anew, each between two marks of which the first names it."""
 
     def table(found: re.Match) -> str:
-        begin, key, end = found.groups()
-        catalogue = read_catalogue(ROOT / "config" / CATALOGUES[key])
-        return begin + "".join(f"| {' | '.join(row)} |\n" for row in rows[key](catalogue)) + end
+        begin, name, end = found.groups()
+        rows = [f"| {' | '.join(row)} |\n" for row in ROWS[name]()]
+        return f"{begin}\n{''.join(rows)}\n{end}"
 
-    return FILES.sub(table, page)
+    return NAMED.sub(table, page)
 
 
-def of_data_sets(catalogue: dict) -> Iterator[tuple[str, ...]]:
+def of_measures() -> Iterator[tuple[str, ...]]:
+    yield (
+        "table",
+        "what it holds",
+        "reads",
+        "unit",
+        "range",
+        "a null in it",
+        "heads",
+        "blocks of inputs",
+    )
+    yield ("---",) * 8
+    for name, measure in MEASURES.items():
+        anchor = measure.explained.lower().replace(" ", "-")
+        ranges = dict.fromkeys(map(described, measure.ranges.values()))
+        yield (
+            f"[`{name}`](#{anchor})",
+            measure.title,
+            READS[measure.reads],
+            measure.unit,
+            "; ".join(ranges),
+            measure.null,
+            "yes" * measure.by_heads,
+            "yes" * measure.has_blocks,
+        )
+
+
+def described(bounds: Range) -> str:
+    """Describe a range: `0 to 1`, `from 0`, `any`."""
+    if bounds == ANY:
+        return "any"
+    low, high = ("ln 2" if end == NATS[1] else f"{end:g}".replace("-", "−") for end in bounds)
+    return f"from {low}" if bounds == POSITIVE else f"{low} to {high}"
+
+
+def of_names() -> Iterator[tuple[str, ...]]:
+    kinds = (TWO, ONE, ROW)
+    yield tuple(f"of {kind}" for kind in kinds)
+    yield ("---",) * len(kinds)
+    yield tuple(
+        listed(name for name, measure in MEASURES.items() if kind in measure.of) for kind in kinds
+    )
+
+
+def of_data_sets() -> Iterator[tuple[str, ...]]:
+    catalogue = catalogue_of("datasets")
     yield from (("data set", "split", "files", "licence"), ("---",) * 4)
     for name, spec in catalogue.items():
         for split, files in spec.get("mirror", {}).items():
@@ -145,22 +191,37 @@ def of_data_sets(catalogue: dict) -> Iterator[tuple[str, ...]]:
             )
 
 
-def of_corpora(catalogue: dict) -> Iterator[tuple[str, ...]]:
+def of_corpora() -> Iterator[tuple[str, ...]]:
+    catalogue = catalogue_of("edge_sets")
     yield from (("corpus", "task", "files", "from"), ("---",) * 4)
     for name, spec in catalogue.items():
         if spec["licence"] != "generated":
             yield f"`{name}`", spec["task"], listed(spec["files"].values()), spec["url"]
 
 
-def of_framenet(catalogue: dict) -> Iterator[tuple[str, ...]]:
+def of_framenet() -> Iterator[tuple[str, ...]]:
+    catalogue = catalogue_of("relations")
     yield from (("one of these files or folders", "from"), ("---",) * 2)
     yield listed(catalogue["files"]), catalogue["download"]["url"]
+
+
+def catalogue_of(key: str) -> dict:
+    return read_catalogue(ROOT / "config" / CATALOGUES[key])
 
 
 def listed(files: Iterable[str]) -> str:
     return ", ".join(f"`{file}`" for file in files)
 
 
+ROWS = {
+    "measures": of_measures,
+    "names of measures": of_names,
+    "data sets": of_data_sets,
+    "corpora": of_corpora,
+    "FrameNet": of_framenet,
+}
+
 if __name__ == "__main__":
     GUIDE.write_text(written(GUIDE.read_text(encoding="utf-8")), encoding="utf-8")
-    MIRROR.write_text(mirror_written(MIRROR.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from bertshift.measures import MEASURES
+
 pytestmark = pytest.mark.slow("many runs")
 
 
@@ -123,20 +125,30 @@ def test_an_edited_module_reruns_the_stages_that_import_it(project, module, firs
 
 
 @pytest.mark.parametrize(
-    ("metric", "instead", "drawn", "kept"),
+    ("measure", "edit", "made", "drawn", "kept"),
     [
-        # From another dump: metrics on the same dump run again with it.
-        ("layer_cka", 'Metric(reads="sampled", ', "beyond/where", "hao2020/figure1"),
-        ("spectra", "Metric(module='', ", "beyond/lora", "beyond/where"),
+        # From another dump: measures on the same dump run again with it.
+        (
+            "layer_cka",
+            ("Measure(", 'Measure(reads="sampled", '),
+            True,
+            "beyond/where",
+            "beyond/lora",
+        ),
+        ("spectra", (": POSITIVE", ": (-1.0, 9.0)"), True, "beyond/lora", "beyond/where"),
+        ("mdl", (": POSITIVE", ": (-1.0, 9.0)"), True, "merchant2020/appendix_b", "beyond/where"),
+        ("svcca", ('"SVCCA distance"', '"SVCCA"'), False, "hao2020/figure2", "hao2020/figure1"),
     ],
 )
-def test_the_record_of_a_metric_is_of_its_metric_and_its_figures_alone(
-    project, metric, instead, drawn, kept
+def test_an_edited_record_makes_its_measure_and_its_figures_again_and_no_others(
+    project, measure, edit, made, drawn, kept
 ):
-    path = project.folder / f"workflow/bertshift/measures/{metric}.py"
-    path.write_text(path.read_text().replace("Metric(", instead, 1))
+    path = project.folder / f"workflow/bertshift/measures/{measure}.py"
+    assert edit[0] in path.read_text()
+    path.write_text(path.read_text().replace(*edit, 1))
     jobs = rules(project.reruns("figures/all"))
-    assert METRICS.keys() & jobs == {metric} and drawn in jobs and kept not in jobs
+    assert MEASURES.keys() & jobs == ({measure} if made else set())
+    assert drawn in jobs and kept not in jobs
 
 
 def test_what_a_paper_says_of_a_drawing_draws_that_figure_again(project):

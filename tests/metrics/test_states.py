@@ -13,7 +13,7 @@ from bertshift.activations.sampling import sampled
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.figures.numbers import stack
-from bertshift.measures import Metric
+from bertshift.measures import Measure
 from bertshift.metrics import (
     cosine,
     jensen_shannon,
@@ -236,7 +236,7 @@ def test_rows_without_a_column_are_refused_by_its_name():
 )
 def test_a_record_that_no_dump_can_serve_is_refused(settings):
     with pytest.raises(UserError, match="write (tokens='tokens'|one of attention, sampled)"):
-        Metric(module="mine", **settings)
+        Measure("mine", module="mine", **settings)
 
 
 # Distances of several runs at once, which grounding compares with differences in behaviour.

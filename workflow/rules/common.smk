@@ -3,6 +3,7 @@ import math
 import os
 import re
 import sys
+from dataclasses import asdict
 from functools import cache, partial, wraps
 from inspect import signature
 from pathlib import Path
@@ -238,15 +239,15 @@ def code(*scripts, module=None, computes=(), draws=(), data=(), without=()):
 
     data: files of the library that its modules read.
     computes: the measures whose ranges count, as their tables are made.
-    draws: the measures whose ranges and words count, as their tables are drawn.
+    draws: the measures whose records count, as their tables are drawn.
     without: modules of the library that do not count.
     """
     files = [SCRIPTS / f"{name}.py" for name in scripts]
     if module:
         files.append(LIBRARY / f"bertshift/{module}.py")
     files += [LIBRARY / name for name in data]
-    known = {name: MEASURES[name].numbers for name in computes}
-    known |= {name: MEASURES[name].numbers | MEASURES[name].drawn for name in draws}
+    known = {name: [MEASURES[name].ranges, MEASURES[name].counted] for name in computes}
+    known |= {name: asdict(MEASURES[name]) for name in draws}
     return codegraph.digest(files, [LIBRARY / "bertshift" / name for name in without], known)
 
 

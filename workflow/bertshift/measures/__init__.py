@@ -9,7 +9,7 @@ measure again. Nothing here imports a module that computes a measure.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -112,18 +112,6 @@ class Measure:
                 f" dump holds as many tokens as samples.{SAMPLED_TOKENS} says, so write"
                 f" tokens={SAMPLED_TOKENS!r}, or reads='attention'."
             )
-
-    @property
-    def numbers(self) -> dict:
-        """What its table is made from, as values of JSON."""
-        return {"ranges": dict(self.ranges), "counted": list(self.counted)}
-
-    @property
-    def drawn(self) -> dict:
-        """What figures and the page are made from besides, as values of JSON."""
-        keys = ("title", "short", "unit", "by_heads", "words", "order")
-        lines = {key: asdict(line) for key, line in self.shown.items()}
-        return {key: getattr(self, key) for key in keys} | {"shown": lines}
 
     @property
     def is_on_page(self) -> bool:
