@@ -8,6 +8,7 @@ from made_tables import measured
 from PIL import Image
 
 from bertshift.files import read_tsv
+from bertshift.measures import MEASURES
 from bertshift.page import data
 from bertshift.page.pairs import pairs
 from bertshift.requests import figures
@@ -40,7 +41,9 @@ class Made:
             caption = (REAL / f"{name}.txt").read_text(encoding="utf-8")
             self.figures.append((entry, read_tsv(REAL / f"{name}.tsv"), caption))
             self.tables |= {
-                path: one for path, one in tables.items() if path.split("/")[1] in figures.OF_PAIRS
+                path: one
+                for path, one in tables.items()
+                if MEASURES[figures.measure_of(path)].is_on_page
             }
         claims = read_tsv(REAL / "claims.tsv")
         is_drawn = (claims["paper"] + "/" + claims["figure"]).isin(NAMES)

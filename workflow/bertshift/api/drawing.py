@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bertshift.api.measured import Measurements
 from bertshift.errors import UserError
+from bertshift.measures import MEASURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,11 +23,8 @@ PACKAGES = {
     "yaml": "pyyaml",
 }
 BLUE, GREY, WIDTH = "#0072B2", "#777777", 7.5
-# {column: label, colour} of the lines of a layer's own part and of what arrives there.
-PARTS = {
-    "made": ("made in the layer", "#D55E00"),
-    "arrived": ("arrived from below", "#009E73"),
-}
+# Colours of the lines of a layer's own part and of what arrives there.
+PARTS = {"made": "#D55E00", "arrived": "#009E73"}
 # Without formulas, as names of models may have characters with a meaning in TeX.
 SHEET = {
     "font.size": 8,
@@ -150,9 +148,10 @@ def _draw_measure(axes: "Axes", change: Measurements, measure: str) -> None:
             ha="right",
             va="top",
         )
-    for column, (label, colour) in PARTS.items():
-        if rows[column].notna().any():
-            axes.plot(rows.index, rows[column], color=colour, linewidth=1, label=label)
+    words = MEASURES["own_or_inherited"].words
+    for part, colour in PARTS.items():
+        if rows[part].notna().any():
+            axes.plot(rows.index, rows[part], color=colour, linewidth=1, label=words[part])
             axes.legend(loc="lower left", fontsize=6, frameon=False)
     axes.set(
         title=change.shown[measure].title,

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bertshift.errors import UserError
 from bertshift.files import blocks_beside
-from bertshift.measures import MEASURES, Measure
+from bertshift.measures import MEASURES
 from bertshift.papers.catalogue import FIGURES, PAPERS, nearest_figures, needs
 from bertshift.requests.activations import after_and_before
 from bertshift.requests.runs import unique
+from bertshift.suggestions import nearest
 
 # Relative to the working folder, so that a clone that is moved with its results stays finished.
 LIBRARY = Path(os.path.relpath(Path(__file__).parents[1]))
@@ -19,8 +20,14 @@ PUBLISHED = str(LIBRARY / "papers/{paper}/published.yaml")
 ASSETS = sorted(map(str, (LIBRARY / "page/assets").iterdir()))
 
 
-def measure_of(table: str) -> Measure:
-    return MEASURES[table.split("/")[1]]
+def measure_of(table: str) -> str:
+    """Name the measure of a table. Raise UserError where there is no such measure."""
+    name = table.split("/")[1]
+    if name not in MEASURES:
+        raise UserError(
+            f"{table}: no record in measures/ is of '{name}'; {nearest(name, sorted(MEASURES))}."
+        )
+    return name
 
 
 def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
@@ -37,7 +44,7 @@ def figures_of(papers: Iterable[str], config: Mapping) -> list[str]:
 
 def measures_of(figures: Iterable[str], config: Mapping) -> set[str]:
     """Collect the measures whose tables these figures read."""
-    return {table.split("/")[1] for name in figures for table in needs(name, config)}
+    return {measure_of(table) for name in figures for table in needs(name, config)}
 
 
 def _check_drawn(config: Mapping, paper: str, item: str) -> None:
@@ -61,7 +68,7 @@ def blocks(config: Mapping, tables: list[str]) -> list[str]:
     return [
         blocks_beside(table)
         for table in tables
-        if measure_of(table).has_blocks
+        if MEASURES[measure_of(table)].has_blocks
         and not table.endswith(".losses.tsv")
         and "/maps/" not in table
     ]
@@ -105,7 +112,7 @@ def tables_of_page(config: Mapping, paper: str = "") -> list[str]:
     """Name the tables that a page's view of two models reads."""
     entries = entries_of_page(config, paper)
     tables = unique(table for entry in entries for table in entry["tables"])
-    return [table for table in tables if measure_of(table).is_on_page]
+    return [table for table in tables if MEASURES[measure_of(table)].is_on_page]
 
 
 def models_with_examples(config: Mapping, paper: str = "") -> list[str]:
@@ -133,7 +140,7 @@ def examples_of(config: Mapping, names: Iterable[str]) -> list[str]:
         return []
     candidates = []
     for name in names:
-        if any(measure_of(table).by_heads for table in needs(name, config)):
+        if any(MEASURES[measure].by_heads for measure in measures_of([name], config)):
             paper, item = name.split("/")
             candidates += config["figures"][paper][item]["models"]
     models = []
