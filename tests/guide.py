@@ -12,13 +12,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bertshift.config import CATALOGUES, read_catalogue, read_schema
-from bertshift.measures import ANY, MEASURES, NATS, ONE, POSITIVE, READS, ROW, TWO, Range
+from bertshift.measures import ANY, MEASURES, NATS, ONE, POSITIVE, ROW, TWO, Range
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "config/README.md"
 TABLE = re.compile(r"(<!-- keys: (.*?) -->\n).*?(<!-- end of keys -->\n)", re.DOTALL)
 PAGES = [ROOT / name for name in ("README.md", "docs/methods.md", "docs/mirror.md")]
 NAMED = re.compile(r"(<!-- table: (.*?) -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
+READS = {
+    "attention": "attention and states",
+    "sampled": "states of sampled tokens",
+    "padded": "attention on padded inputs",
+    "weights": "weights",
+    "sentences": "the models, on Wikipedia",
+    "trees": "states of a treebank",
+    "edges": "states of edge tasks",
+    "relations": "attention to marked words",
+    "training": "the log of training",
+    "task": "the model, on its task",
+}
 HEAD = "\n| key | default | effect |\n|---|---|---|\n"
 
 

@@ -25,6 +25,7 @@ from scipy.stats import rankdata, zscore
 from bertshift.config import merge
 from bertshift.figures import style
 from bertshift.files import read_tsv
+from bertshift.measures import MEASURES
 from bertshift.papers import by_name
 from bertshift.papers.catalogue import FIGURES, PAPERS
 from bertshift.release import redraw
@@ -67,6 +68,12 @@ def test_every_module_that_methods_names_is_there():
     named = set(re.findall(r"`([a-z_]+/[a-z_]+\.py)`", METHODS))
     missing = [module for module in named if not (ROOT / "workflow/bertshift" / module).is_file()]
     assert len(named) > 25 and not missing, missing
+
+
+def test_every_measure_has_an_entry_that_says_where_its_tables_are():
+    for name, measure in MEASURES.items():
+        entry = METHODS.partition(f"\n### {measure.explained}\n")[2].partition("\n### ")[0]
+        assert f"`results/{name}/" in entry.partition("- **Where**")[2], name
 
 
 def test_methods_lists_every_figure():

@@ -5,7 +5,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from bertshift.errors import UserError
-from bertshift.measures import ANY, CORRELATION, POSITIVE, SHARE
+from bertshift.measures import ANY, CORRELATION, MEASURES, POSITIVE, SHARE
 from bertshift.rows import ranges
 from bertshift.rows.estimates import estimate
 from bertshift.rows.ranges import distance, least_error, reached
@@ -116,3 +116,8 @@ def test_every_score_of_a_task_has_its_range():
         table = pd.DataFrame({"metric": [name, *SCORED], "variant": "x", "score": name})
         ranges.check_declared(table, "scores.tsv")
         assert (ranges.of(table) == ANY).all() == (name in thresholds)
+
+
+def test_records_agree_on_the_range_of_a_metric():
+    for measure in MEASURES.values():
+        assert measure.ranges.items() <= ranges.RANGES.items()

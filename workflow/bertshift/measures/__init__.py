@@ -1,10 +1,11 @@
 """What is known of each measure apart from how it is computed, in the record of its name beside
 this file.
 
-Rules, ranges, figures, the page, the plan and the tables of the guides are made from these
-records. No module imports a record by its name. A rule counts the ranges of what it computes as
-its code, and what is drawn from a table counts the words too, so an edited record makes no other
-measure again. Nothing here imports a module that computes a measure.
+Rules, ranges, labels of figures, the page and the guides' tables of measures are made from these
+records. No module outside of this folder imports a record by its name. A rule counts the ranges of
+the measure that it computes as its code; what draws a table counts its whole record. So an edited
+record makes no other measure again, and an edited title none. Nothing here imports a module that
+computes a measure.
 """
 
 import math
@@ -21,20 +22,20 @@ POSITIVE, ANY = (0.0, math.inf), (-math.inf, math.inf)
 NATS = (0.0, math.log(2))  # of a divergence of two distributions from their mean
 
 SAMPLED_TOKENS = "tokens"  # the key of `samples` that says how many tokens a sampled dump holds
-# What a measure reads, for a reader. A kind of dump has all states and maps, or the states of a
+# What measures read. The first two are kinds of dumps: all states and maps, or the states of a
 # sample of tokens.
-READS = {
-    "attention": "attention and states",
-    "sampled": "states of sampled tokens",
-    "padded": "attention on padded inputs",
-    "weights": "weights",
-    "sentences": "the models, on Wikipedia",
-    "trees": "states of a treebank",
-    "edges": "states of edge tasks",
-    "relations": "attention to marked words",
-    "training": "the log of training",
-    "task": "the model, on its task",
-}
+READS = (
+    "attention",
+    "sampled",
+    "padded",
+    "weights",
+    "sentences",
+    "trees",
+    "edges",
+    "relations",
+    "training",
+    "task",
+)
 TWO, ONE, ROW = "two models", "one model", "models that differ in one thing"
 
 
@@ -64,7 +65,7 @@ class Measure:
     unit: empty where numbers have none
     null: what models give that have nothing in common, or that know nothing
     ranges: by the column `metric`, or this and a word of one of the columns rows.ranges.KINDS
-    counted: those of `ranges` that are shares of examples
+    counted: what is a share of examples, named as in `ranges`
     has_blocks: whether its values are known without each block of inputs
     by_heads: whether its table has a row for each head that a model's attention has
     words: values of its columns, for a reader
