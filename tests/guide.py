@@ -19,18 +19,6 @@ GUIDE = ROOT / "config/README.md"
 TABLE = re.compile(r"(<!-- keys: (.*?) -->\n).*?(<!-- end of keys -->\n)", re.DOTALL)
 PAGES = [ROOT / name for name in ("README.md", "docs/methods.md", "docs/mirror.md")]
 NAMED = re.compile(r"(<!-- table: (.*?) -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
-READS = {
-    "attention": "attention and states",
-    "sampled": "states of sampled tokens",
-    "padded": "attention on padded inputs",
-    "weights": "weights",
-    "sentences": "the models, on Wikipedia",
-    "trees": "states of a treebank",
-    "edges": "states of edge tasks",
-    "relations": "attention to marked words",
-    "training": "the log of training",
-    "task": "the model, on its task",
-}
 HEAD = "\n| key | default | effect |\n|---|---|---|\n"
 
 
@@ -147,16 +135,7 @@ def filled(page: str) -> str:
 
 
 def of_measures() -> Iterator[tuple[str, ...]]:
-    yield (
-        "table",
-        "what it holds",
-        "reads",
-        "unit",
-        "range",
-        "a null in it",
-        "heads",
-        "blocks of inputs",
-    )
+    yield ("table", "what it holds", "reads", "unit", "range", "a null in it", "heads", "blocks")
     yield ("---",) * 8
     for name, measure in MEASURES.items():
         anchor = measure.explained.lower().replace(" ", "-")
@@ -164,12 +143,12 @@ def of_measures() -> Iterator[tuple[str, ...]]:
         yield (
             f"[`{name}`](#{anchor})",
             measure.title,
-            READS[measure.reads],
+            measure.reads,
             measure.unit,
             "; ".join(ranges),
             measure.null,
-            "yes" * measure.by_heads,
-            "yes" * measure.has_blocks,
+            "yes" if measure.by_heads else "",
+            "yes" if measure.has_blocks else "",
         )
 
 
