@@ -1,8 +1,11 @@
 """The files that jobs read."""
 
-import pytest
+import re
 
-from bertshift.measures import OF_DUMPS
+import pytest
+from conftest import ROOT
+
+from bertshift.measures import MEASURES, OF_DUMPS
 from bertshift.planning import read_jobs, writing_jobs
 
 NOISY = [
@@ -87,3 +90,14 @@ def test_shuffled_labels_are_trained_on_the_same_files(read_by):
         for null in (".shuffled", "")
     )
     assert shuffled == plain
+
+
+def test_a_rule_counts_the_ranges_of_the_measure_that_it_computes():
+    counted = set()
+    for file in (ROOT / "workflow/rules").glob("*.smk"):
+        for rule in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
+            output = rule.partition("output:")[2].partition("log:")[0]
+            for measure in MEASURES.keys() & re.findall(r'"results/(\w+)/{', output):
+                assert f'computes=["{measure}"]' in rule, rule
+                counted.add(measure)
+    assert counted == MEASURES.keys() - OF_DUMPS.keys()
