@@ -11,7 +11,7 @@ from bertshift.files import read_tsv
 from bertshift.page import compared, listing
 from bertshift.release import __main__ as release
 from bertshift.release import archive, compare
-from bertshift.rows.statistics import mapped
+from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 NAME = "hao2020/figure2"
@@ -20,7 +20,7 @@ NAME = "hao2020/figure2"
 def turned(name, item):
     """Deeper models, whose SVCCA distances fall over layers."""
     return {
-        path: mapped(table, lambda distance: 0.9 - distance)
+        path: table.assign(**(0.9 - table.filter(["value", *JACKKNIFE_COLUMNS])))
         for path, table in stretched(name, item).items()
     }
 
