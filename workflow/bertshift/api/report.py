@@ -143,7 +143,7 @@ def _say_how_sure(found: Measurements) -> str:
     replicates = _count_replicates(found)
     if replicates > 1:
         return f"{sentence}, {replicates} replicates)."
-    return f"{sentence}); they say nothing of other seeds: give several models as replicates."
+    return f"{sentence}); they say nothing of other seeds: give the models of several."
 
 
 def _name_left_out(found: Measurements) -> list[str]:

@@ -39,7 +39,7 @@ function comparedFigure(name) {
   const { archives, figures } = data.compared, each = figures.find(one => one.name === name), seen = new Set();
   if (!each) return notFound(name);
   const sides = claimsOf(each).flatMap(one => one.sides.map((side, k) => side && { ...one, ...side, published_value: k ? "" : one.published_value, published: k ? null : one.published,
-    claim: `${one.claim.split(" (")[0]} (${[caseOf(one), archives[k].label].filter(Boolean).join(", ")})` })).filter(Boolean);
+    case: [one.case, archives[k].label].filter(Boolean).join(", ") })).filter(Boolean).map(one => ({ ...one, claim: `${one.id} (${one.case})` }));
   return [
     h("div", { class: "crumbs" }, h("a", { href: "#/" }, papers[each.paper].short)),
     h("h1", { tabindex: "-1" }, each.title), h("p", { class: "soft" }, [each.place, each.place ? " · " : "", agreements(claimsOf(each))]),
