@@ -2,8 +2,9 @@
 catalogues; and those of measures in README.md and docs/methods.md, from their records: `make
 guide`.
 
-In config/README.md, between two marks stands a row for each key that the first mark names, and for each key below it. A
-key that has no description, or one that an earlier row has, is named in the row of what holds it.
+In config/README.md, between two marks stands a row for each key that the first mark names, and for
+each key below it. A key that has no description, or one that an earlier row has, is named in the
+row of what holds it.
 """
 
 import json

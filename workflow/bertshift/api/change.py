@@ -1,6 +1,7 @@
 """The result of `bertshift.compare`."""
 
 import warnings
+from functools import cached_property
 from pathlib import Path
 
 from bertshift.api import drawing, report
@@ -14,7 +15,7 @@ from bertshift.files import write_text, write_tsv
 class Change(Measurements):
     """The differences between a model and its reference, with a report, a picture and a page."""
 
-    @property
+    @cached_property
     def report(self) -> list[str]:
         """What was found, in some sentences, each with its number and interval."""
         return report.sentences(self)
@@ -40,7 +41,7 @@ class Change(Measurements):
             self.plot().savefig(files[-1], dpi=150)
         if drawing.has(drawing.PAGE):
             files.append(folder / "index.html")
-            write_text(files[-1], page(self))
+            write_text(files[-1], page(self, self.report))
         if missing_files := drawing.left_out():
             warnings.warn(missing_files, stacklevel=3)  # `ending_cleanly` is between
         return files

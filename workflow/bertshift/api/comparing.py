@@ -152,7 +152,7 @@ def compare(
 
 
 def _warn_of_no_change(change: Change) -> None:
-    if not change.profile.fillna(0.0).to_numpy().any():
+    if not change.differs.to_numpy().any():
         warnings.warn(
             f"{change.model} and {change.reference} are equal in every layer; if the loaded"
             " reference was itself trained, or adapters were merged into it, give one that was"

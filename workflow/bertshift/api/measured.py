@@ -54,7 +54,7 @@ class Measurements:
         noise there are noise, noise_low and noise_high too: the mean, the smallest and the largest
         draw, each a mean over replicates.
         """
-        means = measured(self.own_rows).averaged(BY)
+        means = self.measured.averaged(BY)
         table = means[~means["variant"].str.endswith(ENDINGS)]
         for column, ending in BESIDE.items():
             rows = means[means["variant"].str.endswith(ending)]
@@ -76,6 +76,11 @@ class Measurements:
         """The rows of the model itself, without those of models made by noise."""
         return self.rows[self.rows["model"] == self.model]
 
+    @cached_property
+    def measured(self) -> Table:
+        """The table of `own_rows`."""
+        return _make_table(self.own_rows)
+
     def _summarise_noise(self) -> pd.DataFrame:
         """Calculate the mean, the smallest and the largest draw, by BY."""
         means = self._number_noise().averaged([*BY, "draw"])
@@ -86,7 +91,7 @@ class Measurements:
         rows = self.rows[self.rows["model"] == noise_of(self.model)]
         numbers = [seed_and_draw(number, self.draws) for number in rows["seed"]]
         seeds, draws = zip(*numbers, strict=True)
-        return measured(rows.assign(seed=seeds, draw=draws))
+        return _make_table(rows.assign(seed=seeds, draw=draws))
 
     @cached_property
     def profile(self) -> pd.DataFrame:
@@ -102,12 +107,26 @@ class Measurements:
             shares[name] = change / (change.max() or 1.0)
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
 
+    @property
+    def differs(self) -> pd.DataFrame:
+        """Whether each layer differs by each measure, [measures, layers]."""
+        return self.profile > 0
+
     def by_layer(self, measure: str) -> pd.DataFrame:
         """Select the rows of `table` for a measure's first variant, all heads together, by
         layer."""
-        table, variant = self.table, self.shown[measure].rows["variant"]
-        is_measure = (table["measure"] == measure) & (table["variant"] == variant)
-        return table[is_measure & (table["head"] == 0)].set_index("layer")
+        rows = self.table[self._is_of_first(self.table, measure)]
+        return rows[rows["head"] == 0].set_index("layer")
+
+    def by_head(self, measure: str) -> pd.DataFrame:
+        """Select the rows of `table` for a measure's first variant, of single heads."""
+        rows = self.table[self._is_of_first(self.table, measure)]
+        return rows[rows["head"] > 0]
+
+    def _is_of_first(self, rows: pd.DataFrame, measure: str) -> pd.Series:
+        """Mark the rows of a measure's first variant."""
+        name = "measure" if "measure" in rows else "metric"
+        return (rows[name] == measure) & (rows["variant"] == self.shown[measure].rows["variant"])
 
     @cached_property
     def excess(self) -> pd.DataFrame:
@@ -120,7 +139,7 @@ class Measurements:
         reads the same texts.
         """
         replicate = [*BY, "init", "seed"]
-        own = measured(self.own_rows).averages(replicate)
+        own = self.measured.averages(replicate)
         differences = self._number_noise().minus(own, replicate)
         is_similarity = {name: shown.is_similarity for name, shown in self.shown.items()}
         sign = differences["metric"].map(is_similarity).map({True: 1, False: -1})
@@ -143,9 +162,8 @@ class Measurements:
 
     def _excess_by_layer(self, measure: str) -> pd.DataFrame:
         """Select the rows of `excess` for a measure's first variant, all heads together."""
-        rows, variant = self.excess, self.shown[measure].rows["variant"]
-        is_measure = (rows["measure"] == measure) & (rows["variant"] == variant)
-        return rows[is_measure & (rows["head"] == 0)]
+        rows = self.excess[self._is_of_first(self.excess, measure)]
+        return rows[rows["head"] == 0]
 
     def count_beside_noise(self, measure: str) -> int:
         """Count the layers that `beyond_noise` compares with noise."""
@@ -159,10 +177,8 @@ class Measurements:
         to have changed less.
         """
         top = int(self.profile.loc[measure].idxmax())
-        rows = measured(self.own_rows)
-        is_measure = (rows["metric"] == measure) & (rows["head"] == 0)
-        is_measure &= rows["variant"] == self.shown[measure].rows["variant"]
-        rows = rows.where(is_measure)
+        rows = self.measured.where(self._is_of_first(self.measured.rows, measure))
+        rows = rows.where(rows["head"] == 0)
         replicate = ["metric", "init", "seed"]
         differences = rows.minus(rows.where(rows["layer"] == top).averages(replicate), replicate)
         sign = 1 if self.shown[measure].is_similarity else -1
@@ -172,7 +188,7 @@ class Measurements:
         return top, sorted(means.loc[~is_less, "layer"])
 
 
-def measured(rows: pd.DataFrame) -> Table:
+def _make_table(rows: pd.DataFrame) -> Table:
     """Make the table of a change's rows, with distances of a similarity (CKA) as similarities.
 
     Values of a user's own measure have any range.

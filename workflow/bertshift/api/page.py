@@ -1,17 +1,19 @@
 """The page of two models alone: the workflow's page, without its figures and claims."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from bertshift.api import report
 from bertshift.api.drawing import PAGE, need
-from bertshift.api.measured import NOISE, Measurements, measured
+from bertshift.api.measured import NOISE, Measurements
 from bertshift.api.measures import CHOICES
 from bertshift.measures import Measure
 from bertshift.naming import pair_name
 
 
-def page(change: Measurements) -> str:
-    """Build one HTML file. UserError where a package that it needs is not installed."""
+def page(change: Measurements, report: Sequence[str]) -> str:
+    """Build one HTML file, which begins with the sentences of a report. UserError where a package
+    that it needs is not installed."""
     need(PAGE)
     from bertshift.page import data
     from bertshift.page.pairs import pairs
@@ -25,9 +27,8 @@ def page(change: Measurements) -> str:
         known[measure] = Measure(measure, shown={measure: shown}, by_heads=by_heads)
     tables = {}
     # Pairs of layers at the same depth are one layer of the model.
-    rows = change.own_rows
-    rows = rows.assign(ref_layer=rows["layer"], scale="", checkpoint="", data="")
-    table = measured(rows)
+    layer = change.measured["layer"]
+    table = change.measured.assign(ref_layer=layer, scale="", checkpoint="", data="")
     for measure, of_measure in table.rows.groupby("metric", sort=False):
         tables[f"results/{measure}/{name}.tsv"] = table.keep(of_measure)
     [pair] = pairs(tables, known).values()
@@ -48,7 +49,7 @@ def page(change: Measurements) -> str:
     contents = data.page([], pd.DataFrame(), {}, {name: pair}, {})
     given = change.about["given"]
     contents["title"] = " and ".join(given)
-    contents["report"] = report.sentences(change)
+    contents["report"] = list(report)
     contents["checkpoints"] = checkpoints
     contents["labels"] = dict(zip((model, reference), given, strict=True))
     return render(contents)

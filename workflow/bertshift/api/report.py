@@ -19,12 +19,15 @@ PERCENT = f"{100 * LEVEL:.0f} %"
 def sentences(found: Measurements) -> list[str]:
     """Say whether anything changed, where it shows, where it was made, whether noise does the
     same, and how sure that is."""
-    if not found.profile.fillna(0.0).to_numpy().any():
+    differs = found.differs
+    if not differs.to_numpy().any():
         same = f"{found.model} and {found.reference} are the same: no measure differs in a layer."
         return [same, *_name_left_out(found)]
+    changed = differs.index[differs.any(axis=1)]
     lines = [_name_changed_layers(found)]
-    lines += [_name_most_changed(found, measure) for measure in _changed(found)]
-    lines += filter(None, (_name_head(found, measure) for measure in _changed(found)))
+    lines += [_name_most_changed(found, measure) for measure in changed]
+    by_heads = [name for name in changed if name in CHOICES and CHOICES[name].record.by_heads]
+    lines += [_name_head(found, measure) for measure in by_heads]
     lines += _describe_made(found)
     if found.draws:
         lines.append(_describe_noise(found))
@@ -58,16 +61,10 @@ def tables(found: Measurements) -> str:
     return "\n".join(lines)
 
 
-def _changed(found: Measurements) -> list[str]:
-    """List the measures that differ in some layer."""
-    is_changed = found.profile.fillna(0.0).gt(0).any(axis=1)
-    return list(found.profile.index[is_changed])
-
-
 def _name_changed_layers(found: Measurements) -> str:
     """Name the layers that differ by some measure, and those that do not."""
-    is_changed = found.profile.fillna(0.0).gt(0).any()
-    changed, same = found.profile.columns[is_changed], found.profile.columns[~is_changed]
+    is_changed = found.differs.any()
+    changed, same = is_changed.index[is_changed], is_changed.index[~is_changed]
     sentence = f"{found.model} and {found.reference} differ in {_name_layers(changed)}"
     return (
         f"{sentence}, and are the same in {_name_layers(same)}." if len(same) else f"{sentence}."
@@ -87,14 +84,8 @@ def _name_most_changed(found: Measurements, measure: str) -> str:
 
 
 def _name_head(found: Measurements, measure: str) -> str:
-    """Name the head that changed most; empty for a measure without heads."""
-    if measure not in CHOICES or not CHOICES[measure].record.by_heads:
-        return ""
-    table = found.table
-    variant = found.shown[measure].rows["variant"]
-    heads = table[
-        (table["measure"] == measure) & (table["variant"] == variant) & (table["head"] > 0)
-    ]
+    """Name the head that changed most, and among how many."""
+    heads = found.by_head(measure)
     is_least = found.shown[measure].is_similarity
     row = heads.loc[heads["value"].idxmin() if is_least else heads["value"].idxmax()]
     return (
@@ -136,7 +127,7 @@ def _describe_noise(found: Measurements) -> str:
 
 def _say_how_sure(found: Measurements) -> str:
     """Say what the intervals are over, and what they say nothing about."""
-    texts = found.about.get("texts", 0)
+    texts = found.about["texts"]
     if found.table["low"].isna().all():
         return "There is no interval: one text says nothing about others."
     sentence = f"Intervals are of {PERCENT}, over {_name_units(found)} ({texts} texts"

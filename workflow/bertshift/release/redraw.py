@@ -266,10 +266,12 @@ def _draw_figure(
 def _check_columns(tables: Mapping[str, Table]) -> None:
     """Raise UserError where a table of one version lacks a column of another version's table of
     the same kind: stacked, it would give missing values."""
-    for (path, table), (other_path, other) in permutations(tables.items(), 2):
-        if _kind(path) == _kind(other_path) and _written_by(table) != _written_by(other):
-            for column in other.rows.columns.difference(table.rows.columns, sort=False):
-                raise _lack(path, table, column)
+    versions = {path: _written_by(table) for path, table in tables.items()}
+    for path, other in permutations(tables, 2):
+        if versions[path] != versions[other] and _kind(path) == _kind(other):
+            columns, others = tables[path].rows.columns, tables[other].rows.columns
+            for column in others.difference(columns, sort=False):
+                raise _lack(path, tables[path], column)
 
 
 def _kind(path: str) -> tuple[str, bool, bool]:

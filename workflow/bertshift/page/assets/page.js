@@ -311,7 +311,6 @@ function claimGroups(claims) {
   return [...groups.values()];
 }
 
-
 function claimGroup(cases, seen) {
   const [one] = cases, chart = h("div", { class: "chart" }), single = cases.length === 1;
   const drawn = cases.filter(each => each.ours !== null || each.published);
