@@ -125,8 +125,12 @@ class Measure:
         return self._with_unit(self.title)
 
     @property
+    def short_title(self) -> str:
+        return self.short or self.title
+
+    @property
     def short_label(self) -> str:
-        return self._with_unit(self.short or self.title)
+        return self._with_unit(self.short_title)
 
     def _with_unit(self, words: str) -> str:
         return f"{words} ({self.unit})" if self.unit else words

@@ -295,7 +295,7 @@ def _draw_heat_map(
 def _draw_halves(axes: Axes, rows: pd.DataFrame, null_rows: pd.DataFrame) -> None:
     for metric, trace in TRACES.items():
         halves = rows[rows["panel"] == f"half of {metric}"]
-        layers.curve(axes, halves, MEASURES[metric].short_label, trace.look)
+        layers.curve(axes, halves, MEASURES[metric].short_title, trace.look)
     labels = dict(labelling.NULL_WORDS)  # once in the legend
     for (series, panel), halves in null_rows.groupby(["series", "panel"], sort=False):
         null = nulls.null_of(series)
