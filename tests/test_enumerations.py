@@ -9,7 +9,7 @@ import yaml
 from conftest import ROOT
 from made_papers import shipped
 
-from bertshift import naming
+from bertshift import edits, naming
 from bertshift.config import SCALES
 from bertshift.data.edges.prepare import FORMATS
 from bertshift.data.edges.records import TASKS
@@ -91,8 +91,16 @@ ENUMERATIONS = {
     "settings of a variant": [
         TRAINING["per_variant"]["propertyNames"]["enum"],
         # .bertadam says itself how to train; .shuffled and .at10 are trained as the model without
-        # them, and .noise not at all.
-        set(naming.VARIANTS) - {"bertadam", "shuffled", "at", "noise"},
+        # them, and .noise and .edit_ff2 not at all.
+        set(naming.VARIANTS) - {"bertadam", "shuffled", "at", "noise", "edit"},
+    ],
+    "kinds of edits": [
+        edits.KINDS,
+        KEYS["edits"]["additionalProperties"]["properties"]["kind"]["enum"],
+    ],
+    "keys of edits": [
+        KEYS["edits"]["additionalProperties"]["properties"],
+        {"kind", "background"}.union(*(kind.needs for kind in edits.KINDS.values())),
     ],
     "scales": [
         SCALES,

@@ -23,6 +23,10 @@ CONFIG = {
     },
     "snapshots": [0, 10],
     "noise": {"draws": 3},
+    "edits": {
+        "ff13": {"kind": "feed_forward", "layer": 13, "size": 0.3},
+        "none": {"kind": "nothing"},
+    },
 }
 # Every form that the papers need.
 NAMES = [
@@ -66,6 +70,8 @@ NAMES = [
     "wnli+cola.noise@cased",
     "squad.keep5.noise",
     "rte.reinit8.noise@cased",
+    "base.edit_none",
+    "large.edit_ff13",
 ]
 
 
@@ -114,6 +120,10 @@ def test_every_name_is_read_and_written_alike(name):
         ("base@large", "without"),
         ("base.reinit3", "not fine-tuned"),
         ("mnli.reinit08", "reinit8"),
+        ("base.edit_ff13", "layer 13 of its edit is out of range for 'base', .* from 1 to 12"),
+        ("base.edit_nome", r"no edit 'nome'; nearest: none"),
+        ("mnli.edit_none@cased", r"a change is made in a checkpoint; write 'cased\.edit_none'"),
+        ("base.edit_none.edit_none", "can only be"),
         ("mnli.at100@large", "after all steps write 'mnli@large'"),
         ("mnli.at7", r"add 7 to 'snapshots', or name one of \.at0, \.at10"),
         ("mnli.at10.freeze8", r"'\.freeze8\.at10'"),

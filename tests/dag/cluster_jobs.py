@@ -21,6 +21,7 @@ WILDCARDS = {"init": "1", "seed": "1", "model": "mnli", "reference": "base", "sw
              "stimuli": "mnli", "stimulus": "mnli", "task": "pos", "paper": "hao2020", "item": "figure1"}  # fmt: skip
 OF_RULE = {
     "derive": {"model": "base.random"},
+    "edit": {"model": "base.edit_ff2"},
     "noise": {"model": "mnli.noise"},
     "gains": {"model": "wnli+rte", "reference": "rte"},
     "reinit_heads": {"model": "cola@cased"},

@@ -19,6 +19,7 @@ from bertshift.replicates import runs_of
 from bertshift.requests import (
     ablation,
     activations,
+    edits,
     figures,
     finetuning,
     forgetting,
@@ -386,3 +387,12 @@ def test_a_pretrained_model_has_three_probes_and_one_for_each_seed():
     tuned = probe_settings("rte", **one)
     assert [tuned.seeds_of(seed) for seed in (1, 2, 3, 4)] == [[1], [2], [3], [1]]
     assert probe_settings("base.random", **one).seeds_of(0) == [1]
+
+
+def test_an_edit_stands_on_noise_of_the_first_run_from_the_same_checkpoint():
+    on_noise = {"kind": "feed_forward", "layer": 2, "size": 0.3, "background": "mnli"}
+    config = configured(edits={"onnoise": on_noise}, bases={"base": {"seeds": 2}})
+    run = runs.run_named(config, "base.edit_onnoise", "2")
+    [background] = edits.background(config, run)
+    assert background.folder == "results/models/mnli/init2_seed1"
+    assert edits.background(config, runs.run_named(config, "base.edit_ff2", "2")) == []

@@ -15,6 +15,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import create, extend
 from yaml.composer import ComposerError
 
+from bertshift import edits
 from bertshift.errors import UserError
 from bertshift.files import read_text
 from bertshift.naming import parse_model, shape_of
@@ -491,6 +492,8 @@ def _find_contradictions(config: dict) -> Iterator[str]:
         if splits:
             kind = f"split of '{stimulus['dataset']}'"
             yield from undefined(f"stimuli.{name}.split", stimulus["split"], splits, kind)
+    for name, entry in config["edits"].items():
+        yield from edits.problems(name, entry)
     yield from _check_portions(config)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePath
 
+from bertshift.edits import check_place
 from bertshift.errors import UserError
 from bertshift.suggestions import nearest
 
@@ -101,6 +102,11 @@ VARIANTS = {
     ),
     "noise": Kind(
         "noise", ("noise",), "is what it was trained from, with noise as large as its change"
+    ),
+    "edit": Kind(
+        r"edit_(?P<edit>[a-z][a-z0-9]*)",
+        ("edit_ff2",),
+        "is a checkpoint with the change that `edits` in the configuration calls ff2",
     ),
 }
 
@@ -359,10 +365,10 @@ def parse_model(name: str, config: Mapping) -> Model:
             )
         model = Model((), model.variants, stages)
         kinds = [variant.kind for variant in model.variants]
-        if kinds not in ([], ["random"], ["keep"]):
+        if kinds not in ([], ["random"], ["keep"], ["edit"]):
             raise UserError(
-                f"model '{name}': a checkpoint that is not fine-tuned can only be .random or"
-                " .keep5."
+                f"model '{name}': a checkpoint that is not fine-tuned can only be .random, .keep5"
+                " or .edit_ff2."
             )
     else:
         for task in stages.split("+"):
@@ -385,6 +391,8 @@ def parse_model(name: str, config: Mapping) -> Model:
             f"model '{name}': .random starts from random weights, so there is no change from the"
             f" parent that noise could imitate; write '{model.without('random')}'."
         )
+    if model.variant("edit"):
+        _check_edit(model, name, config)
     if str(model) != name:
         raise UserError(f"model '{name}' has one name; write '{model}'.")
     return model
@@ -461,6 +469,23 @@ def _check_share(model: Model, name: str, config: Mapping) -> None:
             f"model '{name}': training leaves no snapshot after {share} % of its steps; add"
             f" {share} to 'snapshots', or name one of {', '.join(snapshots)}."
         )
+
+
+def _check_edit(model: Model, name: str, config: Mapping) -> None:
+    """Raise UserError for an edit that the configuration does not have, of a fine-tuned model, or
+    of a layer or head that the checkpoint lacks."""
+    variant, entries = model.variant("edit"), config.get("edits", {})
+    if model.tasks:
+        raise UserError(
+            f"model '{name}': a change is made in a checkpoint; write"
+            f" '{model.base}.{variant.text}'."
+        )
+    if variant["edit"] not in entries:
+        raise UserError(
+            f"model '{name}': no edit '{variant['edit']}'; {nearest(variant['edit'], entries)}."
+        )
+    shape = shape_of(config["bases"][model.base])
+    check_place(name, model.base, entries[variant["edit"]], shape)
 
 
 def _check_carried_head(model: Model, name: str, config: Mapping) -> None:

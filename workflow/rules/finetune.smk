@@ -1,4 +1,4 @@
-from bertshift.requests import data, finetuning, pretraining
+from bertshift.requests import data, edits, finetuning, pretraining
 
 LEFT_BY_TRAINING = [*MODEL_FILES, "scores.json", "predictions.tsv", "steps.tsv", "layers.tsv"]
 SHARES = sorted(config["snapshots"])
@@ -95,6 +95,8 @@ rule derive:
         "results/models/{model}/init{init}/source.json",
     log:
         "logs/derive/{model}_init{init}.log",
+    wildcard_constraints:
+        model=r"(?![^/]+\.edit_)[^/]+",
     priority: 1
     conda:
         "../../envs/compute.yaml"
@@ -108,6 +110,37 @@ rule derive:
         code=code_for_model("derive"),
     script:
         "../scripts/derive.py"
+
+
+# Plant a change of known place and size in a checkpoint: `base.edit_ff2`.
+rule edit:
+    input:
+        start=collect("{run.checkpoint.folder}/{file}", run=of_job(run_named), file=MODEL_FILES),
+        changed=collect("{run.folder}/{file}", run=of_job(edits.background, run_named), file=WEIGHTS),
+    output:
+        "results/models/{model}/init{init}/config.json",
+        "results/models/{model}/init{init}/model.safetensors",
+        "results/models/{model}/init{init}/tokenizer.json",
+        "results/models/{model}/init{init}/tokenizer_config.json",
+        "results/models/{model}/init{init}/source.json",
+    log:
+        "logs/edit/{model}_init{init}.log",
+    wildcard_constraints:
+        model=r"[^/]+\.edit_[^/]+",
+    priority: 1
+    conda:
+        "../../envs/compute.yaml"
+    resources:
+        mem_mb=memory("table"),
+        runtime=minutes("table"),
+    params:
+        **settings_of(
+            edit=of_job(edits.entry, run_named),
+            seed=of_job(edits.random_seed, run_named),
+        ),
+        code=code("edit"),
+    script:
+        "../scripts/edit.py"
 
 
 # Add noise to the parent of a run, as large as the run's change: `mnli.noise`.
