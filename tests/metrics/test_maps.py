@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
@@ -69,6 +71,45 @@ def test_same_as_its_definition_map_by_map(measure, attention_pair):
         if measure == "js":
             nats = table.loc["bits", layer]["value"] * np.log(2)
             np.testing.assert_allclose(nats, rows["value"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_matched_is_the_best_of_all_ways_to_pair_the_heads(measure, attention_pair, make_file):
+    compare, variant, definition = MEASURES[measure]
+    pair, after, before = attention_pair
+    rows = compare([pair]).query("variant == 'matched'").set_index(["layer", "head"])["value"]
+    pairings = []
+    for layer in (1, 2):
+        ways = {
+            order: np.mean(
+                [
+                    definition(x, y[list(order)])
+                    for x, y in zip(after[layer - 1], before[layer - 1], strict=True)
+                ],
+                axis=0,
+            )
+            for order in permutations(range(3))
+        }
+        best = (min if measure == "js" else max)(ways.values(), key=np.mean)
+        pairings.append(best)
+    np.testing.assert_allclose(rows.drop(0, level="head"), np.concatenate(pairings), rtol=1e-6)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_heads_in_another_order_match_exactly(measure, attention_pair, make_file):
+    compare, variant, _ = MEASURES[measure]
+    _, _, before = attention_pair
+    lengths = np.array([len(maps[0]) for maps in before[0]])
+    hidden = np.zeros((3, lengths.sum(), 2), np.float32)
+    moved = [[maps[[2, 0, 1]] for maps in layer] for layer in before]
+    base, model = (
+        make_file(*one)
+        for one in (("base", hidden, lengths, before), ("moved", hidden, lengths, moved))
+    )
+    table = compare([Pair(model, base)]).set_index(["variant", "layer", "head"])["value"]
+    unchanged = 0 if measure == "js" else 1
+    np.testing.assert_allclose(table["matched"], unchanged, atol=1e-12)
+    assert (abs(table[variant] - unchanged) > 0.1).all()
 
 
 def test_other_numbers_of_heads_are_refused(make_file):

@@ -4,14 +4,16 @@
     c(layer, head) = mean over examples x of  cos( vec A_reference(x), vec A_model(x) )
 
 Variant "crop", the text's: maps of the real tokens, length x length; `cosine_padded` has the
-published figure's.
+published figure's. Variant "matched" compares each head of the model with its partner in the
+reference's layer (`matching`).
 """
 
 import numpy as np
 import pandas as pd
 
 from bertshift.activations.store import Maps
-from bertshift.metrics.pairs import Pair, attention_rows, frame, head_rows, map_sums
+from bertshift.metrics.matching import partners, with_partners
+from bertshift.metrics.pairs import Pair, attention_maps, frame, head_rows, map_sums
 
 
 def _products(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -34,12 +36,24 @@ def per_map(p: Maps, q: Maps) -> np.ndarray:
 
 
 def compare(pairs: list[Pair]) -> pd.DataFrame:
-    """Tabulate variant "crop", one row for each pair, layer and head (0: their mean); sd and n are
-    over examples.
+    """Tabulate variants "crop" and "matched", one row for each pair, layer and head (0: their
+    mean); sd and n are over examples.
 
     UserError where tokens, layers or heads of a pair differ.
     """
     rows = []
-    for keys, values in attention_rows("cosine", pairs, per_map):
-        rows += head_rows(values, **keys, variant="crop")
+    for keys, maps, others in attention_maps("cosine", pairs):
+        cosines = per_map(maps, others)
+        rows += head_rows(cosines, **keys, variant="crop")
+        rows += head_rows(matched(maps, others, cosines), **keys, variant="matched")
     return frame(rows)
+
+
+def matched(p: Maps, q: Maps, cosines: np.ndarray) -> np.ndarray:
+    """Compute the cosine, as `per_map` does, of each head's map in p with its partner's in q:
+    [n, heads]. cosines: `per_map` of both."""
+    return with_partners(per_map, cosines, partners(_distance, p, q), p, q)
+
+
+def _distance(p: Maps, q: Maps) -> np.ndarray:
+    return 1 - per_map(p, q)

@@ -5,7 +5,8 @@
 
 the divergence, not its square root; at most ln 2 nats. D(layer) is its mean over queries, then
 heads, then examples; the queries are the real tokens, special ones among them. Cells that a query
-may not see, as those of later tokens in a decoder, are 0 in both maps and add nothing.
+may not see, as those of later tokens in a decoder, are 0 in both maps and add nothing. Variant
+"matched" compares each head of the model with its partner in the reference's layer (`matching`).
 """
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from bertshift.activations.store import Maps
-from bertshift.metrics.pairs import Pair, attention_rows, frame, head_rows, map_sums
+from bertshift.metrics.matching import partners, with_partners
+from bertshift.metrics.pairs import Pair, attention_maps, frame, head_rows, map_sums
 
 # Below every float32: makes 0 ln 0 equal 0, and changes no other value.
 TINY = np.float64(1e-300)
@@ -60,14 +62,21 @@ def per_map(p: Maps, q: Maps) -> np.ndarray:
 
 
 def compare(pairs: list[Pair]) -> pd.DataFrame:
-    """Tabulate JS, one row for each pair, layer, head (0: their mean) and variant ("nats",
-    "bits").
+    """Tabulate JS, one row for each pair, layer, head (0: their mean) and variant ("nats", "bits",
+    "matched" in nats).
 
     sd and n are over examples. UserError where tokens, layers or heads of a pair differ.
     """
-    units = {"nats": 1.0, "bits": 1 / np.log(2)}
     rows = []
-    for keys, values in attention_rows("js", pairs, per_map):
-        for unit, scale in units.items():
-            rows += head_rows(values * scale, **keys, variant=unit)
+    for keys, maps, others in attention_maps("js", pairs):
+        nats = per_map(maps, others)
+        rows += head_rows(nats, **keys, variant="nats")
+        rows += head_rows(nats / np.log(2), **keys, variant="bits")
+        rows += head_rows(matched(maps, others, nats), **keys, variant="matched")
     return frame(rows)
+
+
+def matched(p: Maps, q: Maps, nats: np.ndarray) -> np.ndarray:
+    """Average JS as `per_map` does, of each head of p with its partner in q: [n, heads]. nats:
+    `per_map` of both."""
+    return with_partners(per_map, nats, partners(per_map, p, q), p, q)

@@ -172,11 +172,13 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     return pd.concat([table[first + last], blocks.in_columns(table["jackknife"])], axis=1)
 
 
-def token_blocks(offsets: np.ndarray, positions: np.ndarray) -> list[slice]:
+def token_blocks(
+    offsets: np.ndarray, positions: np.ndarray, count: int | None = None
+) -> list[slice]:
     """Find which of the tokens at these rising positions [n] belong to each block of examples,
-    given where examples begin and end."""
+    given where examples begin and end. count: blocks, if others than `blocks.block_of` takes."""
     lengths = np.diff(offsets)
-    block_of_example = blocks.block_of(len(lengths))
+    block_of_example = blocks.block_of(len(lengths), count)
     block_of_token = np.repeat(block_of_example, lengths)
     return blocks.slices(block_of_token[positions], block_of_example[-1] + 1)
 
@@ -222,10 +224,8 @@ def check_same_heads(metric: str, pair: Pair, model: Activations, reference: Act
         )
 
 
-def attention_rows(
-    metric: str, pairs: list[Pair], per_map: Callable[[Maps, Maps], np.ndarray]
-) -> Iterator[tuple[dict, np.ndarray]]:
-    """Yield (keys, [n, heads]) for every pair and layer, where per_map compares two layers' maps.
+def attention_maps(metric: str, pairs: list[Pair]) -> Iterator[tuple[dict, Maps, Maps]]:
+    """Yield (keys, the model's maps, the reference's) for every pair and layer.
 
     UserError as `check_same_heads`.
     """
@@ -233,7 +233,7 @@ def attention_rows(
         check_same_heads(metric, pair, model, reference)
         for layer in range(1, model.layers + 1):
             keys = pair.keys | {"layer": layer, "ref_layer": layer}
-            yield keys, per_map(model.attention(layer), reference.attention(layer))
+            yield keys, model.attention(layer), reference.attention(layer)
 
 
 def map_sums(
