@@ -18,10 +18,10 @@ from pictures import (
 from bertshift.papers import by_name, catalogue
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
-# All that have tables of their own.
-FIGURES = [
-    name for name in catalogue.FIGURES if name not in {f"college2020/{item}" for item in HEADS}
-]
+# All that have tables of their own. Planted changes are in no archive yet: tests of their own have
+# made-up ones.
+WITHOUT = {"beyond/planted", *(f"college2020/{item}" for item in HEADS)}
+FIGURES = [name for name in catalogue.FIGURES if name not in WITHOUT]
 FIRST_OF_MODULE = {by_name.module_of(name): name for name in reversed(FIGURES)}.values()
 # What is the same in every layer and head where fine-tuning changed nothing; any score is 0.5.
 UNCHANGED = {"cosine": 1.0, "rsa": 1.0} | dict.fromkeys(

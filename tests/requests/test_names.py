@@ -396,3 +396,18 @@ def test_an_edit_stands_on_noise_of_the_first_run_from_the_same_checkpoint():
     [background] = edits.background(config, run)
     assert background.folder == "results/models/mnli/init2_seed1"
     assert edits.background(config, runs.run_named(config, "base.edit_ff2", "2")) == []
+
+
+def test_changes_are_planted_in_checkpoints_on_noise_of_a_tasks_first_run():
+    config = configured(bases={"base": {"seeds": 2}})
+    assert edits.starts(config, "base")[1] == {
+        "init": 2,
+        "start": "results/pretrained/base/init2",
+        "changed": "results/models/mnli/init2_seed1",
+    }
+    assert edits.planted(config, "large")["layers"] == 6
+    with pytest.raises(UserError, match=r"results/planted/mnli.tsv: .* write 'base'"):
+        edits.backgrounds(config, "mnli")
+    without = config | {"planted": {}}
+    with pytest.raises(UserError, match=r"planted\.stimuli is missing"):
+        edits.stimuli(without, "base")

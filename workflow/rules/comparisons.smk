@@ -1,7 +1,7 @@
 from functools import partial
 
 from bertshift.measures import MEASURES, OF_DUMPS
-from bertshift.requests import comparing, data, finetuning, forgetting, grounding
+from bertshift.requests import comparing, data, edits, finetuning, forgetting, grounding
 from bertshift.requests.activations import recipe
 
 # Compute a metric of two models, for every pair of their replicates. One job does one pair of models.
@@ -213,6 +213,44 @@ rule grounding:
         code=code_for_model("grounding", computes=["grounding"]),
     script:
         "../scripts/grounding.py"
+
+
+# Plant changes of known place and size in a checkpoint, and look which measure finds them. One job makes and measures one
+# model after the other, and stores none.
+rule planted:
+    input:
+        models=collect("{run.folder}/{file}", run=of_job(replicates), file=MODEL_FILES),
+        changed=collect("{run.folder}/{file}", run=of_job(edits.backgrounds), file=WEIGHTS),
+        scores=collect("{run.folder}/scores.json", run=of_job(edits.backgrounds)),
+        stimuli=path("results/stimuli/{stimulus}.jsonl", stimulus=of_job(edits.stimuli)),
+        description=path("results/stimuli/{stimulus}.json", stimulus=of_job(edits.stimuli)),
+    output:
+        table="results/planted/{model}.tsv",
+        blocks="results/planted/{model}.blocks.npy",
+    log:
+        "logs/planted/{model}.log",
+    priority: 5
+    conda:
+        "../../envs/compute.yaml"
+    threads: config["threads"]["analyse"]
+    resources:
+        gpu=1,
+        mem_mb=memory("analyse"),
+        runtime=minutes("analyse"),
+    params:
+        **settings_of(
+            model="{model}",
+            starts=of_job(edits.starts),
+            planted=of_job(edits.planted),
+            inputs=config["planted"]["inputs"],
+            stimuli=of_job(edits.stimuli),
+            max_length=config["samples"]["max_length"],
+            scale=config["scale"],
+            checkpoints=of_job(checkpoints, replicates),
+        ),
+        code=code("planted", computes=["planted"]),
+    script:
+        "../scripts/planted.py"
 
 
 # Put the checkpoint's own head on a fine-tuned encoder. One job does all replicates and stores no states.

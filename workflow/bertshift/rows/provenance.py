@@ -157,6 +157,23 @@ def restored_table(table: pd.DataFrame, settings: Mapping, inputs: Inputs) -> pd
     return of_two_models(table.assign(sd=float("nan")), settings, inputs, data)
 
 
+def planted_table(table: pd.DataFrame, settings: Mapping, inputs: Inputs) -> pd.DataFrame:
+    """Add provenance to rows of `metrics.planted.compare`. `inputs` has the `description` of the
+    texts and the `scores` of the runs whose change the noise imitates; settings["model"] names the
+    checkpoint, settings["stimuli"] the texts."""
+    description = read_json(inputs["description"])
+    used = table["n"].iloc[0]
+    part = f"{used} of " if used < description["rows"] else ""
+    noise = describe_training(inputs["scores"])
+    data = f"{part}{description['data']}; noise as large as the change by {noise}"
+    origin = of_runs(table["init"], settings["checkpoints"])
+    keys = {"metric": "planted", "model": settings["model"], "stimuli": settings["stimuli"]}
+    first = pd.DataFrame(keys, table.index)
+    return pd.concat([first, table], axis=1).assign(
+        failed=False, scale=settings["scale"], **origin, data=data
+    )
+
+
 def forgetting_table(table: pd.DataFrame, settings: Mapping, inputs: Inputs) -> pd.DataFrame:
     """Add provenance to rows of `metrics.forgetting.forgetting`. `inputs` has the `description` of
     the inputs; settings["corpus"] is the name of the corpus whose words were counted, if one

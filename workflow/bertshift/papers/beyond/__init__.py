@@ -72,6 +72,21 @@ FIGURES = {
         " (Phang, Liu and Bowman 2021). Δ is the mean CKA of two layers of the upper third, minus"
         " the mean CKA of a layer of the upper and one of the lower third, [interval].",
     ),
+    "planted": Figure(
+        "Which measure finds which change",
+        per_model("results/planted/{model}.tsv"),
+        "Changes of known place and size, planted in a checkpoint, and the measures that find"
+        " them. Each change stands on noise as large as the change by fine-tuning. A measure finds"
+        " a change if its largest value over layers (or heads) lies above that of all backgrounds,"
+        " models with such noise alone; it places the change if that value is at the layer (or the"
+        " head) that was changed. Left: the smallest size, as a share of the weights' norm, at"
+        " which half of the changes or more are found. Middle: the share placed, at the largest"
+        " size; the embeddings of words are layer 0. Right: the share of models that are found"
+        " though their outputs are those of their background: without a change, or with"
+        " feed-forward units, or heads, of one layer in another order. With 19 backgrounds, 5 % of"
+        " these are found by chance. Made: each layer on the checkpoint's own input. Matched:"
+        " heads paired within a layer by what they attend to. Intervals are in the table.",
+    ),
     "forgetting": Figure(
         "What was forgotten",
         combined(per_model("results/forgetting/{model}.tsv"), with_own_base("rsa")),
