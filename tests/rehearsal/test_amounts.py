@@ -23,6 +23,7 @@ MAY_CHANGE = [
     "sweeps.max_train", "sweeps.max_dev", "sweeps.tasks.*",
     "ablation.max_dev",
     "frozen.max_train",
+    *(f"planted.{key}" for key in ("inputs", "draws", "sizes")),
     *(f"patterns.{key}" for key in ("maps", "max_examples", "classifier.epochs")),
     "threads.*",
 ]  # fmt: skip

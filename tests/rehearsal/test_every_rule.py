@@ -28,6 +28,7 @@ SHOWN = {
         "forgetting": {"models": ["mrpc", "mrpc@gpt2"]},
         "lora": {"models": ["mrpc", "mrpc.lora8"]},
         "when": {"models": ["mrpc"]},
+        "planted": {"models": ["base"]},
     },
 }
 TABLES = [
@@ -35,7 +36,7 @@ TABLES = [
     "relation_heads/base", "steps/mrpc", "losses/mrpc", "gains/rte+mrpc@cased_vs_mrpc@cased", "frozen/mrpc", "ablation/mrpc",
     "restored/rte@large", "reinit_heads/mrpc@cased", "edge_probes/mrpc_vs_base", "edge_probes/base.random", "mdl/base",
     "structural_probes/base", "ablation/mrpc@gpt2", "attention_to/mrpc@roberta_vs_roberta", "own_or_inherited/mrpc@gpt2_vs_gpt2",
-    "scores",
+    "rsa/base.edit_ff2_vs_base", "scores",
 ]  # fmt: skip
 TARGETS = [
     "figures/all",
@@ -77,6 +78,7 @@ def slice_of(config: dict) -> dict:
         "samples": {"task": 40, "text": 24, "tokens": 60, "svcca_tokens": 400, "padded": 4},
         "tasks": {"dep": {"epochs": 1}, "upos": {"epochs": 1}},
         "frozen": {"heads": 2, "max_train": 32},
+        "planted": {"background": "mrpc", "inputs": 24, "draws": 1, "sizes": [1.0]},
         "ablation": {"max_dev": 8, "confirm": 1},
         "sweeps": {"baseline_seeds": 2, "head_layers": [-1], "max_train": 32, "max_dev": 16},
         "patterns": {"maps": 24, "max_examples": 4, "classifier": {"size": 16, "widths": [4], "folds": 2}},
