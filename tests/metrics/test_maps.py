@@ -75,7 +75,7 @@ def test_same_as_its_definition_map_by_map(measure, attention_pair):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_matched_is_the_best_of_all_ways_to_pair_the_heads(measure, attention_pair, make_file):
-    compare, variant, definition = MEASURES[measure]
+    compare, _variant, definition = MEASURES[measure]
     pair, after, before = attention_pair
     rows = compare([pair]).query("variant == 'matched'").set_index(["layer", "head"])["value"]
     pairings = []

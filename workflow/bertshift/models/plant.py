@@ -155,7 +155,7 @@ def _check_heads_alike(model: PreTrainedModel, edit: Edit) -> None:
         if family.group(name) == "shared" and weight.shape[-1] == heads_of(model)
     ]
     if others or shared:
-        part = sorted(others)[0] if others else shared[0]
+        part = min(others) if others else shared[0]
         raise UserError(
             f"{_describe(edit)} is not possible: {part} of a {model.config.model_type} model"
             " depends on the number of a head."

@@ -3,9 +3,9 @@ Most figures have none."""
 
 import numpy as np
 
+from bertshift.measures import SHARE
 from bertshift.metrics.layer_cka import thirds
 from bertshift.rows.planted import FOUND, PLACED
-from bertshift.rows.ranges import SHARE
 from bertshift.verdicts.deciding import ALL, Claims, case
 from bertshift.verdicts.evidence import NotTestableError
 
