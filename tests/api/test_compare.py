@@ -357,7 +357,7 @@ REFUSED = {
     "neither 0 nor 1": (lambda _, __: {"measures": half}, "half gives 0.5 for states and themselves"),
     "no number": (lambda _, __: {"measures": np.subtract}, "subtract gives ndarray"),
     "no measure": (lambda _, __: {"measures": []}, "no measure is named"),
-    "a null": (lambda _, __: {"null": "seeds"}, "there is no null 'seeds'; write noise"),
+    "a null": (lambda _, __: {"null": "seeds"}, "no null 'seeds'; write noise or texts"),
 }  # fmt: skip
 
 
@@ -401,22 +401,35 @@ def test_noise_is_measured_as_the_reference_with_noise_is(folders, beside_noise)
     assert rows["value"].tolist() == drawn.loc[drawn["metric"] == "js", "value"].tolist()
 
 
-def test_what_is_beyond_noise_is_said_with_the_count_of_comparisons(beside_noise):
+def test_what_is_beyond_noise_is_said_with_one_p_a_measure(beside_noise):
     [said] = [line for line in str(beside_noise).splitlines() if "noise" in line]
     assert said.startswith(
         "Changed more than by every draw of noise of the same size (2 drawn), by the 95 % interval"
-        " of each difference: rsa in "
+        " of each difference and corrected over layers: rsa in "
     )
-    beyond = {
-        measure: beside_noise.beyond_noise(measure) for measure in beside_noise.profile.index
-    }
-    count = sum(map(len, beyond.values()))
-    assert f"These are {count} of 23 comparisons; " in said and "at most 7.7 would" in said
+    assert said.endswith(" None can be below 0.33: take 19 draws for 0.05.")
+    for measure, tests in beside_noise.tests.groupby("measure"):
+        assert f"{measure} in " in said and f"(p = {tests['p'].min():.2g})" in said
     for measure, sign in {"js": 1, "cka": -1}.items():
         rows = beside_noise.by_layer(measure)
         noise = rows["noise_high" if sign == 1 else "noise_low"]
         is_more = sign * (rows["value"] - noise) > 0
-        assert {*beyond[measure]} <= {*rows.index[is_more]}
+        assert {*beside_noise.beyond_noise(measure)} <= {*rows.index[is_more]}
+
+
+def test_models_of_one_parent_are_more_alike_than_with_texts_in_another_order(folders):
+    found = bertshift.compare(
+        folders["one"], folders["base"], PAIRS, measures=["rsa", "js", similar], null="texts"
+    )
+    tests = found.tests
+    assert tests["measure"].unique().tolist() == ["rsa", "similar"]
+    assert (tests["draws"] == 19).all() and (tests["p"] == 0.05).all()
+    [said] = [line for line in found.report if "other orders" in line]
+    assert (
+        f"texts of base in any of 19 other orders, corrected over layers: rsa in {'layers 0 to 4'} (p = 0.05)"
+        in said
+    )
+    assert not found.beyond_noise("rsa")
 
 
 def test_each_value_is_printed_with_its_interval(change):

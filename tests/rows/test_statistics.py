@@ -149,3 +149,19 @@ def test_layers_to_a_share_of_the_gain():
     curve = {0: 10.0, 1: 60.0, 2: 105.0, 3: 104.0, 4: 110.0}
     assert [statistics.layers_to(curve, share) for share in (0.95, 0.5, 1.0)] == [2, 1, 4]
     assert np.isnan(statistics.layers_to({0: 5.0, 1: 4.0}))
+
+
+def test_the_largest_over_places_by_hand():
+    """The second place is reached by the largest values of two draws of three."""
+    changes = np.array([[5.0, 2.0], [4.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
+    assert statistics.by_largest(changes).tolist() == [1 / 4, 3 / 4]
+    assert statistics.by_largest(np.zeros((4, 2))).tolist() == [1.0, 1.0]
+
+
+def test_one_more_draw_is_seldom_the_largest():
+    """p at most 1 / 20 in 5 % of studies of 24 layers that go together: 1000 have an error of
+    .7 %."""
+    generator = np.random.default_rng(0)
+    studies = generator.normal(size=(1000, 20, 24)).cumsum(axis=2)
+    found = [statistics.by_largest(study).min() <= 0.05 for study in studies]
+    assert 0.03 < np.mean(found) < 0.07

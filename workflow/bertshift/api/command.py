@@ -161,10 +161,16 @@ def _make_parser() -> argparse.ArgumentParser:
         )
     command.add_argument(
         "--null",
-        choices=["noise"],
-        help="also measure the reference with noise as large as the model's change",
+        choices=["noise", "texts"],
+        help=(
+            "also measure the reference with noise as large as the model's change; or, for models"
+            " without a common parent, with its texts in other orders"
+        ),
     )
     command.add_argument(
-        "--draws", type=int, default=3, metavar="N", help="how often noise is drawn (3)"
+        "--draws",
+        type=int,
+        metavar="N",
+        help="how often noise is drawn (3), or an order of texts (19)",
     )
     return parser

@@ -3,7 +3,7 @@
 import io
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from bertshift.api.texts import (
 from bertshift.errors import UserError
 from bertshift.measures import Shown
 from bertshift.metrics import made as made_metric
+from bertshift.metrics import reordered
 from bertshift.metrics.hidden_states import FEWEST
 from bertshift.metrics.pairs import Pair
 from bertshift.models.family import longest_input
@@ -50,6 +51,10 @@ from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.seeds import seed_from
 
 MOSTLY = 0.9  # of the texts differ, in samples of natural text
+# Draws of each null, unless the user says how many: 19 make one test of 5 %.
+DRAWS = {"noise": 3, "texts": 19}
+# How measures of states are taken with the texts in another order.
+IN_ORDERS = {"rsa": reordered.rsa_in, "cka": reordered.cka_in, "svcca": reordered.svcca_in}
 # The measures of which `made` has distances, their variant, and how these become their values.
 OF_STATES = {
     "rsa": (made_metric.RSA, "content", lambda distance: 1 - distance),
@@ -69,7 +74,7 @@ def compare(
     tokenizer: Any = None,
     name: str = "texts",
     null: str | None = None,
-    draws: int = 3,
+    draws: int | None = None,
     made: bool = True,
     progress: bool = False,
 ) -> Change:
@@ -87,10 +92,12 @@ def compare(
     max_length: the number of tokens that texts are cut to. tokens: the maximum that the measures
     of hidden states draw (RSA 5000, SVCCA and CKA 20000). tokenizer: for models without one. name:
     of the texts; draws of tokens depend on it. progress: whether a bar shows on stderr.
-    null: "noise" also measures models made by noise, `draws` for each replicate: the reference
+    null: "noise" also measures models made by noise, `draws` for each replicate (3): the reference
     with random weights as large as the model's change (`models.noise`). Both models must have one
-    shape. made: whether rsa and cka also say what each layer makes and what arrives from the
-    layers below (`metrics.made`), in one more pass of both models of each replicate.
+    shape. "texts", for models that have no parent in common, also measures hidden states with the
+    reference's texts in `draws` other orders (19; `metrics.reordered`). made: whether rsa and cka
+    also say what each layer makes and what arrives from the layers below (`metrics.made`), in one
+    more pass of both models of each replicate.
 
     Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte
     a model. A measure that cannot be taken, as attention of models with different numbers of
@@ -110,6 +117,7 @@ def compare(
     model_name, reference_name = short_names(models, references)
     selected = by_name(measures)
     draws = _count_draws(null, draws)
+    noise_draws, orders = (draws if null == name else 0 for name in DRAWS)
     if max_length is not None:
         check_count("max_length", max_length, 1)
     if tokens is not None:
@@ -119,7 +127,7 @@ def compare(
     check_apart(models, references)
     with plain_torch(), temporary_folder() as folder:
         distinct = _drop_duplicates([*models, *references])
-        steps = 2 * len(distinct) + draws * len(models) + len(selected) + made
+        steps = 2 * len(distinct) + noise_draws * len(models) + len(selected) + made + bool(orders)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
             files, length = _extract(distinct, rows, folder, max_length, tokenizer, bar)
             keys = {"model": model_name, "reference": reference_name, "stimuli": name}
@@ -128,9 +136,9 @@ def compare(
                 for replicate, parent, numbers in _number_replicates(models, references)
             ]
             noise = [
-                _make_noise(pair, draw, draws, rows, length, bar)
+                _make_noise(pair, draw, noise_draws, rows, length, bar)
                 for pair in pairs
-                for draw in range(1, draws + 1)
+                for draw in range(1, noise_draws + 1)
             ]
             names = {str(files[_key(model)]): name_of(model) for model in distinct}
             tables, own, left_out = _measure([*pairs, *noise], selected, tokens, names, bar)
@@ -139,13 +147,21 @@ def compare(
                 made_tables, reasons = _measure_made(pairs, of_states, tokens, names, bar)
                 tables += made_tables
                 left_out |= reasons
+            in_orders = pd.DataFrame(columns=reordered.COLUMNS)
+            if orders:
+                in_orders, reasons = _measure_in_orders(
+                    pairs, {**selected}, {*own}, orders, tokens, names, bar
+                )
+                left_out |= reasons
             checkpoints = [
                 checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
             ]
     given = given_names(models, references)
     about = {"texts": len(rows), "checkpoints": checkpoints, "given": given}
     table = pd.concat(tables, ignore_index=True)
-    change = Change(table, model_name, reference_name, about, left_out, draws, own)
+    change = Change(
+        table, model_name, reference_name, about, left_out, noise_draws, own, in_orders
+    )
     if any(map(is_loaded, references)):
         _warn_of_no_change(change)
     return change
@@ -171,12 +187,15 @@ def _warn_of_repeated(rows: Sequence[dict]) -> None:
         )
 
 
-def _count_draws(null: str | None, draws: int) -> int:
-    """Count the models made by noise for each replicate: none unless `null` is given."""
-    if null not in (None, "noise"):
-        raise UserError(f"there is no null {null!r}; write noise, or leave it out.")
-    check_count("draws", draws, 1)
-    return draws if null else 0
+def _count_draws(null: str | None, draws: int | None) -> int:
+    """Count the draws of a null: none unless it is given."""
+    if draws is not None:
+        check_count("draws", draws, 1)
+    if null is None:
+        return 0
+    if null not in DRAWS:
+        raise UserError(f"there is no null {null!r}; write {' or '.join(DRAWS)}, or leave it out.")
+    return draws or DRAWS[null]
 
 
 def _key(model: Any) -> str | int:
@@ -339,6 +358,38 @@ def _measure_made(
         converted = convert(table.filter(["value", *JACKKNIFE_COLUMNS]))
         tables.append(table.assign(metric=name, variant=variants, **converted))
     return tables, {}
+
+
+def _measure_in_orders(
+    pairs: list[Pair],
+    measures: Mapping[str, Choice | Callable],
+    own: Collection[str],
+    orders: int,
+    tokens: int | None,
+    names: Mapping[str, str],
+    bar: tqdm,
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the similarities of hidden states with the texts in other orders, of these measures
+    and the user's own that could be taken, and the reasons of those that could not."""
+    bar.set_description("texts in another order")
+    tables, left_out = [], {}
+    for name, measure in measures.items():
+        if name in IN_ORDERS:
+            values = IN_ORDERS[name]
+        elif name in own:
+            values = reordered.of_function(measure)
+        else:
+            continue
+        named = [Pair(pair.model, pair.reference, pair.keys | {"metric": name}) for pair in pairs]
+        try:
+            with _silence_stderr(), called(dict(names)):
+                tables.append(reordered.compare(values, named, orders, tokens))
+        except UserError as error:
+            left_out[f"{name} with texts in another order"] = str(error)
+    bar.update()
+    if not tables:
+        return pd.DataFrame(columns=reordered.COLUMNS), left_out
+    return pd.concat(tables, ignore_index=True), left_out
 
 
 def _silence_stderr() -> redirect_stderr:

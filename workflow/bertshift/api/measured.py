@@ -1,6 +1,6 @@
 """The numbers of two models, as `bertshift.compare` measures them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +18,7 @@ ENDINGS = tuple(BESIDE.values())
 BY = ["metric", "variant", "layer", "head"]
 COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", *BESIDE]
 NOISE = ["noise", "noise_low", "noise_high"]
+TESTS = ["measure", "null", "draws", "layer", "p"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Measurements:
     distances; table: means over replicates; left_out: {measure: why it could not be taken}; about:
     the number of texts, the checkpoints, and the names of both sides as given; draws: the number
     of models made by noise for each replicate, whose rows have `noise_of(model)` as `model`;
-    own: {the user's own measure: its title and kind}.
+    own: {the user's own measure: its title and kind}; in_orders: similarities with the texts in
+    other orders (`metrics.reordered.compare`).
     """
 
     rows: pd.DataFrame = field(repr=False)
@@ -38,6 +40,7 @@ class Measurements:
     left_out: Mapping[str, str] = field(default_factory=dict)
     draws: int = 0
     own: Mapping[str, Shown] = field(default_factory=dict)
+    in_orders: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -98,12 +101,11 @@ class Measurements:
         """The change of each layer by each measure, as a share of the layer that changed most:
         [measures, layers]."""
         shares = {}
-        for name, measure in self.shown.items():
+        for name in self.shown:
             values = self.by_layer(name)["value"]
             if values.empty:
                 continue
-            change = (1 - values if measure.is_similarity else values).abs()
-            change = change.where(change > statistics.EQUAL, 0.0)
+            change = self._change(name, values)
             shares[name] = change / (change.max() or 1.0)
         return pd.DataFrame(shares).T.rename_axis(index="measure", columns="layer")
 
@@ -151,23 +153,65 @@ class Measurements:
 
     def beyond_noise(self, measure: str) -> list[int]:
         """List the layers that changed more by a measure, all heads together, than every draw of
-        noise: those where the interval of each difference (`excess`) lies above 0.
+        noise: those where the interval of each difference (`excess`) lies above 0, and whose
+        change is larger than the largest over layers of each draw (`tests`).
 
         Differences by rounding do not count, as where nothing changed, and none without an
         interval.
         """
-        rows = self._excess_by_layer(measure)
-        is_more = (rows["low"] > statistics.EQUAL).groupby(rows["layer"]).all()
-        return list(is_more.index[is_more])
-
-    def _excess_by_layer(self, measure: str) -> pd.DataFrame:
-        """Select the rows of `excess` for a measure's first variant, all heads together."""
         rows = self.excess[self._is_of_first(self.excess, measure)]
-        return rows[rows["head"] == 0]
+        rows = rows[rows["head"] == 0]
+        is_more = (rows["low"] > statistics.EQUAL).groupby(rows["layer"]).all()
+        return sorted({*is_more.index[is_more]} & {*self.exceeding(measure)})
 
-    def count_beside_noise(self, measure: str) -> int:
-        """Count the layers that `beyond_noise` compares with noise."""
-        return self._excess_by_layer(measure)["layer"].nunique()
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        """Test each measure's profile against the null: measure, null, draws, layer, p.
+
+        p: of a layer, corrected over all layers by the largest (`statistics.by_largest`), so that
+        the smallest p of a measure is one test of its whole profile. With the null "noise", of a
+        change as large as by noise of the same size, each layer in units of its mean change in
+        the model and all draws; with "texts", of states that are no more alike than with the texts
+        in another order, each layer in its standard deviations over all orders. Means over
+        replicates are tested, and the texts are taken as they are. No p is below 1 / (draws + 1).
+        """
+        tests = []
+        for null, measure, standardised in self._standardise():
+            p = statistics.by_largest(standardised.to_numpy())
+            keys = {"measure": measure, "null": null, "draws": len(standardised) - 1}
+            tests += [keys | {"layer": layer, "p": one} for layer, one in zip(standardised, p)]
+        return pd.DataFrame(tests, columns=TESTS)
+
+    def _standardise(self) -> Iterator[tuple[str, str, pd.DataFrame]]:
+        """Yield the null, the measure, and [1 + draws, layers] that `statistics.by_largest` takes.
+
+        Each layer's unit is of the model and all draws alike, so that under the null each of these
+        is as likely as the others to be the largest.
+        """
+        if self.draws:
+            draws = self._number_noise().averaged([*BY, "draw"])
+            for measure in self.profile.index:
+                rows = draws[self._is_of_first(draws, measure) & (draws["head"] == 0)]
+                noise = rows.pivot(index="draw", columns="layer", values="value")
+                own = self.by_layer(measure)["value"].rename(0)
+                values = pd.concat([own.to_frame().T, noise]).dropna(axis="columns")
+                changes = self._change(measure, values)
+                yield "noise", measure, changes / changes.mean().replace(0, 1)
+        for measure, rows in self.in_orders.groupby("metric", sort=False):
+            values = rows.pivot_table(index="order", columns="layer", values="value")
+            values = values.dropna(axis="columns")
+            yield "texts", measure, (values - values.mean()) / values.std().replace(0, 1)
+
+    def _change(self, measure: str, values: pd.Series | pd.DataFrame):
+        """Calculate how far values are from that of no change; 0 for what is rounding."""
+        changes = (1 - values if self.shown[measure].is_similarity else values).abs()
+        return changes.where(changes > statistics.EQUAL, 0.0)
+
+    def exceeding(self, measure: str) -> list[int]:
+        """List the layers whose p in `tests` is as small as it can be."""
+        tests = self.tests[self.tests["measure"] == measure]
+        is_least = tests["p"] <= 1 / (tests["draws"] + 1) + statistics.EQUAL
+        return list(tests.loc[is_least, "layer"])
 
     def most_changed(self, measure: str) -> tuple[int, list[int]]:
         """Find the layer that changed most by a measure, and the layers that are not shown to have

@@ -31,6 +31,8 @@ def sentences(found: Measurements) -> list[str]:
     lines += _describe_made(found)
     if found.draws:
         lines.append(_describe_noise(found))
+    if len(found.in_orders):
+        lines.append(_describe_orders(found))
     return [*lines, _say_how_sure(found), *_name_left_out(found)]
 
 
@@ -109,20 +111,38 @@ def _describe_made(found: Measurements) -> Iterator[str]:
 
 def _describe_noise(found: Measurements) -> str:
     """Name the layers that changed more than by noise, among how many comparisons."""
-    phrases = []
-    beyond = comparisons = 0
-    for measure in found.profile.index:
-        layers = found.beyond_noise(measure)
-        beyond += len(layers)
-        comparisons += found.count_beside_noise(measure)
-        phrases.append(f"{measure} in {_name_layers(layers) if layers else 'none'}")
-    by_chance = comparisons / (found.draws + 1)
+    layers = {measure: found.beyond_noise(measure) for measure in found.profile.index}
     return (
         f"Changed more than by every draw of noise of the same size ({found.draws} drawn), by the"
-        f" {PERCENT} interval of each difference: {'; '.join(phrases)}. These are {beyond} of"
-        f" {comparisons} comparisons; if the change were one more draw, at most {by_chance:.2g}"
-        " would be expected."
+        f" {PERCENT} interval of each difference and corrected over layers:"
+        f" {_list_tested(found, layers)}"
     )
+
+
+def _describe_orders(found: Measurements) -> str:
+    """Name the layers that are more alike than with the texts in another order."""
+    measures = found.tests["measure"].unique()
+    layers = {measure: found.exceeding(measure) for measure in measures}
+    orders = found.tests["draws"].iloc[0]
+    return (
+        f"Hidden states are more alike than with the texts of {found.reference} in any of"
+        f" {orders} other orders, corrected over layers: {_list_tested(found, layers)}"
+    )
+
+
+def _list_tested(found: Measurements, layers: Mapping[str, list[int]]) -> str:
+    """List each measure's layers, with the p of its whole profile."""
+    tests = found.tests.groupby("measure")
+    phrases = []
+    for measure, p in tests["p"].min().reindex(list(layers)).items():
+        where = _name_layers(layers[measure]) if layers[measure] else "none"
+        phrases.append(f"{measure} in {where} (p = {p:.2g})")
+    sentence = f"{'; '.join(phrases)}. Each p is one test of a measure in all layers."
+    least = 1 / (found.tests["draws"].iloc[0] + 1)
+    if least > 1 - LEVEL + statistics.EQUAL:
+        enough = round(1 / (1 - LEVEL)) - 1
+        sentence += f" None can be below {least:.2g}: take {enough} draws for {1 - LEVEL:.2g}."
+    return sentence
 
 
 def _say_how_sure(found: Measurements) -> str:

@@ -205,6 +205,22 @@ def holm(p: pd.Series) -> pd.Series:
     return steps.cummax().clip(upper=1.0).reindex(p.index)
 
 
+def by_largest(changes: np.ndarray) -> np.ndarray:
+    """Compute the p-value of each place, corrected over all places by the largest (max-T, Westfall
+    and Young 1993, section 2.3): how often a draw's largest value is at least as large.
+
+    changes: [1 + draws, places], of the model, then of each draw of its null; each place in a unit
+        in which the draws can be compared between places
+
+    With n draws no p is below 1 / (n + 1), and if the model is one more draw, the least p of the
+    places is at most that in at most 1 of n + 1 studies.
+    """
+    own, *draws = changes
+    largest = np.max(draws, axis=1)
+    reached = largest[:, None] >= own - EQUAL
+    return (1 + reached.sum(axis=0)) / (1 + len(draws))
+
+
 def layers_to(scores: Mapping[int, float], share: float = 0.95) -> float:
     """Find the fewest layers that gain `share` of the score between the fewest and the most; NaN
     if more layers gain nothing."""
