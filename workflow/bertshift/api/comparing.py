@@ -147,7 +147,7 @@ def compare(
                 made_tables, reasons = _measure_made(pairs, of_states, tokens, names, bar)
                 tables += made_tables
                 left_out |= reasons
-            in_orders = pd.DataFrame(columns=reordered.COLUMNS)
+            in_orders = reordered.no_rows()
             if orders:
                 in_orders, reasons = _measure_in_orders(
                     pairs, {**selected}, {*own}, orders, tokens, names, bar
@@ -387,9 +387,8 @@ def _measure_in_orders(
         except UserError as error:
             left_out[f"{name} with texts in another order"] = str(error)
     bar.update()
-    if not tables:
-        return pd.DataFrame(columns=reordered.COLUMNS), left_out
-    return pd.concat(tables, ignore_index=True), left_out
+    rows = pd.concat(tables, ignore_index=True) if tables else reordered.no_rows()
+    return rows, left_out
 
 
 def _silence_stderr() -> redirect_stderr:

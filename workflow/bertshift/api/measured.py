@@ -8,6 +8,7 @@ import pandas as pd
 
 from bertshift.api.measures import CHOICES
 from bertshift.measures import ANY, CORRELATION, Shown
+from bertshift.metrics import reordered
 from bertshift.naming import noise_of, seed_and_draw
 from bertshift.rows import statistics
 from bertshift.rows.table import Table, of_columns
@@ -40,7 +41,7 @@ class Measurements:
     left_out: Mapping[str, str] = field(default_factory=dict)
     draws: int = 0
     own: Mapping[str, Shown] = field(default_factory=dict)
-    in_orders: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    in_orders: pd.DataFrame = field(default_factory=reordered.no_rows, repr=False)
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -42,6 +42,10 @@ def compare(
     return pd.DataFrame(_rows(values, pairs, orders, tokens or TOKENS), columns=COLUMNS)
 
 
+def no_rows() -> pd.DataFrame:
+    return pd.DataFrame(columns=COLUMNS)
+
+
 def _rows(values: Values, pairs: Sequence[Pair], orders: int, tokens: int) -> Iterator[dict]:
     for pair, model, reference in opened("texts in another order", list(pairs)):
         is_excluded = is_special_or_first(model.special, model.offsets)
