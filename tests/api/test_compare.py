@@ -431,6 +431,21 @@ def test_models_of_one_parent_are_more_alike_than_with_texts_in_another_order(fo
     )
 
 
+def test_what_would_make_it_surer(change, folders):
+    """Each answer asked again gives the half width that was wanted, or a narrower one."""
+    design = change.design()
+    assert design["replicates"].isna().all() and (design["texts"] > 3 * len(PAIRS)).all()
+    assert (design["wanted"] == design["half_width"] / 2).all()
+    wider = change.design(half_width=design["half_width"].max())
+    assert (wider["texts"] <= design["texts"]).all()
+    top, _ = change.most_changed("rsa")
+    [row] = design[(design["measure"] == "rsa") & (design["layer"] == top)].to_dict("records")
+    said = f"To halve the interval of rsa in layer {top}, take {row['texts']:.0f} texts."
+    assert said in change.report
+    with pytest.raises(bertshift.UserError, match="half_width is 0; write a number above 0"):
+        change.design(half_width=0)
+
+
 def test_each_value_is_printed_with_its_interval(change):
     printed = str(change)
     assert "23 intervals of 95 % over texts, of which about 1.2 miss" in printed

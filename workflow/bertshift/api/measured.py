@@ -7,10 +7,12 @@ from functools import cached_property
 import pandas as pd
 
 from bertshift.api.measures import CHOICES
+from bertshift.errors import UserError
 from bertshift.measures import ANY, CORRELATION, Shown
 from bertshift.metrics import reordered
 from bertshift.naming import noise_of, seed_and_draw
 from bertshift.rows import statistics
+from bertshift.rows.design import Study
 from bertshift.rows.table import Table, of_columns
 
 # Columns of `table` by the ending of the variant whose values they have.
@@ -19,6 +21,8 @@ ENDINGS = tuple(BESIDE.values())
 BY = ["metric", "variant", "layer", "head"]
 COLUMNS = ["measure", "variant", "layer", "head", "value", "low", "high", *BESIDE]
 NOISE = ["noise", "noise_low", "noise_high"]
+COUNTS = ["replicates", "texts", "replicates_of_both", "texts_of_both"]
+DESIGN = ["measure", "layer", "half_width", "wanted", *COUNTS]
 TESTS = ["measure", "null", "draws", "layer", "p"]
 
 
@@ -213,6 +217,42 @@ class Measurements:
         tests = self.tests[self.tests["measure"] == measure]
         is_least = tests["p"] <= 1 / (tests["draws"] + 1) + statistics.EQUAL
         return list(tests.loc[is_least, "layer"])
+
+    def design(self, half_width: float | None = None) -> pd.DataFrame:
+        """Count the replicates or texts that make each layer's interval as narrow as wanted:
+        measure, layer, half_width, wanted, replicates, texts, replicates_of_both, texts_of_both.
+
+        half_width: in the measures' units; half of each interval's own if None. replicates: with
+        these texts; texts: with this number of replicates; the last two: with as many texts for
+        each replicate as now. A new study is as narrow in at least 80 % of cases (`rows.design`).
+        NaN where nobody knows, as of other seeds where there is one, and where a thousand times as
+        many are too few. Layers without an interval, or where nothing varies, have no row.
+        """
+        if half_width is not None and not half_width > 0:
+            raise UserError(f"half_width is {half_width}; write a number above 0.")
+        answers = []
+        for measure in self.profile.index:
+            for layer, study in self._studies(measure):
+                row = self.by_layer(measure).loc[layer]
+                now = (row["high"] - row["low"]) / 2
+                wanted = half_width or now / 2
+                # The interval lies on a scale of its own where its range ends.
+                linear = wanted / now * study.half_width(study.replicates, study.inputs)
+                counts = study.replicates_for(linear), study.inputs_for(linear)
+                answers.append((measure, layer, now, wanted, *counts, *study.both_for(linear)))
+        return pd.DataFrame(answers, columns=DESIGN)
+
+    def _studies(self, measure: str) -> Iterator[tuple[int, Study]]:
+        """Yield each layer with an interval, and its numbers."""
+        rows = self.measured.where(self._is_of_first(self.measured.rows, measure))
+        rows = rows.where(rows["head"] == 0)
+        numbered = rows.keep(statistics.with_replicates(rows.rows))
+        for layer, numbers in numbered.averages(["layer", "replicate"]).groupby(level=0):
+            left_out = numbers.drop(columns="value").dropna(axis="columns").to_numpy()
+            values = numbers["value"].to_numpy()
+            spread = left_out.max(axis=1) - left_out.min(axis=1)
+            if left_out.shape[1] > 1 and (spread > statistics.EQUAL).any():
+                yield layer, Study(values, left_out, self.about["texts"])
 
     def most_changed(self, measure: str) -> tuple[int, list[int]]:
         """Find the layer that changed most by a measure, and the layers that are not shown to have

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from bertshift.api.measured import Measurements
+from bertshift.api.measured import COUNTS, Measurements
 from bertshift.api.measures import CHOICES
 from bertshift.rows import statistics
 from bertshift.rows.blocks import LEVEL
@@ -33,7 +33,9 @@ def sentences(found: Measurements) -> list[str]:
         lines.append(_describe_noise(found))
     if len(found.in_orders):
         lines.append(_describe_orders(found))
-    return [*lines, _say_how_sure(found), *_name_left_out(found)]
+    lines.append(_say_how_sure(found))
+    lines += _say_what_more(found, changed[0])
+    return lines + _name_left_out(found)
 
 
 def tables(found: Measurements) -> str:
@@ -155,6 +157,20 @@ def _say_how_sure(found: Measurements) -> str:
     if replicates > 1:
         return f"{sentence}, {replicates} replicates)."
     return f"{sentence}); they say nothing of other seeds: give the models of several."
+
+
+def _say_what_more(found: Measurements, measure: str) -> Iterator[str]:
+    """Say how many replicates and texts halve the interval of the layer that changed most by a
+    measure."""
+    top, _ = found.most_changed(measure)
+    designs = found.design()
+    rows = designs[(designs["measure"] == measure) & (designs["layer"] == top)]
+    for replicates, texts, *both in rows[COUNTS].itertuples(index=False):
+        ways = [(replicates, "{:.0f} replicates"), (texts, "{:.0f} texts")]
+        ways.append((both[0], f"{both[0]:.0f} replicates and {both[1]:.0f} texts"))
+        known = [words.format(count) for count, words in ways if not pd.isna(count)]
+        if known:
+            yield f"To halve the interval of {measure} in layer {top}, take {', or '.join(known)}."
 
 
 def _name_left_out(found: Measurements) -> list[str]:
