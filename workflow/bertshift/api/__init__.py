@@ -4,6 +4,7 @@ module of each public name."""
 PLACES = {
     "compare": "bertshift.api.comparing",
     "Change": "bertshift.api.change",
+    "weights": "bertshift.api.weights",
     **dict.fromkeys(("rsa", "svcca", "cka", "js", "cosine"), "bertshift.api.arrays"),
     "UserError": "bertshift.errors",
     "__version__": "bertshift.version",

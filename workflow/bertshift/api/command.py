@@ -1,5 +1,5 @@
-"""`bertshift compare A [A ...] B --texts FILE [--out FOLDER]`: the comparison of two models from a
-shell."""
+"""`bertshift compare A [A ...] B --texts FILE [--out FOLDER]`, the comparison of two models from a
+shell, and `bertshift weights A B [--out FOLDER]`, that of their weights alone."""
 
 import argparse
 import errno
@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bertshift.api.text_files import STDIN, read_columns, read_texts
 from bertshift.errors import UserError
@@ -18,6 +18,7 @@ from bertshift.errors import UserError
 # What takes long to import is imported inside `main`, where Ctrl-C prints no traceback.
 if TYPE_CHECKING:
     from bertshift.api.change import Change
+    from bertshift.api.weights import Weights
 
 ENDED_BY = 128  # shells add it to the number of a signal
 
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     options = _make_parser().parse_args(arguments)
     try:
-        change = _compare(options)
+        change = _weigh(options) if options.command == "weights" else _compare(options)
         files = _write(change, options.out) if options.out else []
     except UserError as error:
         print(f"bertshift: {error}", file=sys.stderr)
@@ -90,6 +91,17 @@ def _compare(options: argparse.Namespace) -> "Change":
     )
 
 
+def _weigh(options: argparse.Namespace) -> "Weights":
+    from bertshift.api.change import folder_at
+    from bertshift.api.weights import weights
+
+    if options.out:
+        folder_at(options.out)  # before minutes of work
+    return weights(
+        options.model, options.reference, options.third, rank=options.rank, progress=True
+    )
+
+
 def _prepare_folder(out: Path) -> None:
     """Make the folder, and say on stderr which files will not be written."""
     from bertshift.api.change import folder_at
@@ -100,7 +112,7 @@ def _prepare_folder(out: Path) -> None:
         print(f"bertshift: {missing_files}", file=sys.stderr)
 
 
-def _write(change: "Change", out: Path) -> list[Path]:
+def _write(change: "Change | Weights", out: Path) -> list[Path]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `_prepare_folder` has named the missing files
         return change.write(out)
@@ -117,7 +129,9 @@ def _make_parser() -> argparse.ArgumentParser:
         prog="bertshift", description="What changed between two models of text."
     )
     parser.add_argument("--version", action="version", version=version())
-    command = parser.add_subparsers(dest="command", required=True).add_parser(
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_weights(commands)
+    command = commands.add_parser(
         "compare",
         help="compare two models layer by layer",
         description="Compare two models layer by layer.",
@@ -174,3 +188,23 @@ def _make_parser() -> argparse.ArgumentParser:
         help="how often noise is drawn (3), or an order of texts (19)",
     )
     return parser
+
+
+def _add_weights(commands: Any) -> None:
+    """Add the command `weights` to the commands of a parser."""
+    command = commands.add_parser(
+        "weights",
+        help="compare the weights of two models, without running them",
+        description="Compare the weights of two models tensor by tensor, without running them.",
+    )
+    command.add_argument("model", metavar="MODEL", help="the changed model: a folder, or a name")
+    command.add_argument("reference", metavar="REFERENCE", help="what it is compared with")
+    command.add_argument(
+        "--third", metavar="MODEL", help="compare the direction of the change with this model's"
+    )
+    command.add_argument(
+        "--no-rank", dest="rank", action="store_false", help="leave out the ranks of changes"
+    )
+    command.add_argument(
+        "--out", metavar="FOLDER", type=Path, help="write weights.tsv and weights.png there"
+    )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from bertshift.api.weights import Weights
+
 # Modules that a picture and the page need.
 PICTURE, PAGE = ["matplotlib"], ["matplotlib", "PIL", "vl_convert", "yaml", "jsonschema"]
 # Packages by module, where their names differ.
@@ -91,6 +93,29 @@ def draw(change: Measurements) -> "Figure":
         _draw_profile(above.subplots(), change)
         for index, measure in enumerate(measures, 1):
             _draw_measure(below.add_subplot(rows, 3, index), change, measure)
+        figure.draw_without_rendering()  # makes the tick labels while this style is active
+    return figure
+
+
+def draw_weights(found: "Weights") -> "Figure":
+    """Draw the relative norm of the weights' change: layers down, kinds across."""
+    need(PICTURE)
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import LogNorm
+
+    norms = found.by_layer
+    values = norms.to_numpy(float)
+    positive = values[values > 0]
+    with plt.rc_context(SHEET):
+        figure = _make_figure(1.6 + 0.8 * len(norms.columns), 1.4 + 0.2 * len(norms))
+        axes = figure.subplots()
+        axes.set_title(f"{found.model} and {found.reference}", fontsize=9)
+        scale = LogNorm(positive.min(), positive.max()) if len(positive) else None
+        image = axes.imshow(values, cmap="Blues", norm=scale, aspect="auto")
+        axes.set_xticks(range(len(norms.columns)), norms.columns)
+        axes.set_yticks(range(len(norms)), [str(layer) for layer in norms.index])
+        axes.set_ylabel("layer")
+        figure.colorbar(image, label="norm of the change, relative to the weights'")
         figure.draw_without_rendering()  # makes the tick labels while this style is active
     return figure
 

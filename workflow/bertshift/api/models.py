@@ -85,7 +85,7 @@ def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
                 " a model of transformers."
             )
         else:
-            source_folder, origin = _locate(model)
+            source_folder, origin = locate(model)
             if is_adapter(source_folder):
                 _merge(source_folder, temporary, tokenizer)
                 source_folder = temporary
@@ -115,7 +115,7 @@ def own_reference(model: Any) -> str:
     if has_adapters(model):
         return base_of(model)
     if isinstance(model, (str, Path)):
-        folder, _ = _locate(model)
+        folder, _ = locate(model)
         if is_adapter(folder):
             return base_of(folder)
     raise UserError(
@@ -135,7 +135,7 @@ def called(names: dict[str, str]) -> Iterator[None]:
         raise UserError(sentence) from error
 
 
-def _locate(model: str | Path) -> tuple[Path, dict]:
+def locate(model: str | Path) -> tuple[Path, dict]:
     """Find the folder of a model that is given by name, on this machine or on the hub, and its
     origin."""
     folder = Path(model).expanduser()
