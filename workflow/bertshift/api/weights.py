@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ from bertshift.api.surroundings import ending_cleanly
 from bertshift.errors import UserError
 from bertshift.files import write_tsv
 from bertshift.metrics import weight_change
-from bertshift.models.tensors import matched, opened
+from bertshift.models.tensors import matched, tensors_of
 
 COLUMNS = ["tensor", "layer", "kind", "change", "size", "norm", "rank90", "ranks", "cosine"]
 # Kinds by their tensors' names, in the order in which they are tried.
@@ -106,25 +105,25 @@ def weights(
     """
     names = [str(name_of(given)) for given in (model, reference, third) if given is not None]
     folders = [locate(name)[0] for name in names]
-    with ExitStack() as stack:
-        tensors, references, *thirds = [stack.enter_context(opened(folder)) for folder in folders]
-        pairs = matched(tensors, references)
-        if not pairs:
-            raise UserError(
-                f"{names[0]} and {names[1]} have no tensor of one name; name models of one family."
-            )
-        third_names = matched(pairs, thirds[0]) if thirds else {}
-        rows, reshaped = [], []
-        for name, other in tqdm(pairs.items(), disable=not progress, unit="tensor", leave=False):
-            tensor, old = tensors[name], references[other]
-            if tensor.shape != old.shape:
-                reshaped.append(name)
-                continue
-            new = thirds[0][third_names[name]] if name in third_names else None
-            if new is not None and new.shape != old.shape:
-                new = None
-            found = weight_change.compare(tensor, old, new, rank=rank)
-            rows.append(_make_row(name, found))
+    tensors, references, *thirds = map(tensors_of, folders)
+    pairs = matched(tensors, references)
+    if not pairs:
+        raise UserError(
+            f"{names[0]} and {names[1]} have no tensor of one name; name models of one family."
+        )
+    beside = {}
+    if thirds:
+        third_names = matched(pairs, thirds[0])
+        beside = {name: thirds[0][other] for name, other in third_names.items()}
+    rows, reshaped = [], []
+    for name, other in tqdm(pairs.items(), disable=not progress, unit="tensor", leave=False):
+        compared = [tensors[name], references[other]]
+        if name in beside:
+            compared.append(beside[name])
+        if len({tensor.shape for tensor in compared}) > 1:
+            reshaped.append(name)
+        else:
+            rows.append(_make_row(name, weight_change.compare(*compared, rank=rank)))
     unmatched = {
         names[0]: sorted({*tensors} - {*pairs}),
         names[1]: sorted({*references} - {*pairs.values()}),

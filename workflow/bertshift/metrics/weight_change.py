@@ -14,6 +14,7 @@ smaller of D'D and DD'. The rank is what adapters of low rank limit (Hu et al. 2
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from scipy import linalg
@@ -65,8 +66,9 @@ def compare(
     for change, old, other in _changes(tensor, reference, third):
         squares += _dot(change, change)
         size += _dot(old, old)
-        product += _dot(change, other)
-        third_squares += _dot(other, other)
+        if other is not None:
+            product += _dot(change, other)
+            third_squares += _dot(other, other)
         if is_matrix and change.any():
             # Parts are along the longer side, so that this is the smaller of both products.
             own = change.T @ change if shape[0] >= shape[1] else change @ change.T
@@ -83,13 +85,13 @@ def compare(
 
 def _changes(
     tensor: StoredTensor, reference: StoredTensor, third: StoredTensor | None
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield parts of the change, of the reference, and of the third model's change, which is 0
-    without one."""
-    third = third or reference
-    parts = zip(tensor.parts(), reference.parts(), third.parts(), strict=True)
-    for new, old, other in parts:
-        yield new - old, old, other - old
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """Yield parts of the change, of the reference, and of the third model's change, if there is
+    one."""
+    for new, old, other in zip(
+        tensor.parts(), reference.parts(), third.parts() if third else repeat(None)
+    ):
+        yield new - old, old, None if other is None else other - old
 
 
 def _count_rank(gram: np.ndarray | None) -> int:

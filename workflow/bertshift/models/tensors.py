@@ -1,7 +1,7 @@
 """Tensors of a model folder, read part by part: memory never holds one whole."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,35 +19,32 @@ NUMBERS = 1 << 22  # in memory at a time, in float64
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a file.
-
-    file: where it is, for messages
-    name: its name there
-    stored: its slices, of safetensors
-    """
+    """A tensor `name` of `shape` in a safetensors `file`."""
 
     file: Path
     name: str
-    stored: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.stored.get_shape())
+    shape: tuple[int, ...]
 
     def parts(self) -> Iterator[np.ndarray]:
         """Read parts along the longest axis, in float64. UserError for a quantised tensor, and for
         numbers that are not finite."""
+        # Opened for each tensor: what was read of a file stays in memory until it is closed.
+        with safe_open(self.file, framework="pt") as file:
+            stored = file.get_slice(self.name)
+            for where in self._places():
+                yield self._check(stored[where])
+
+    def _places(self) -> Iterator[Any]:
         if not self.shape:
-            yield self._read(...)
+            yield ...
             return
         axis = int(np.argmax(self.shape))
-        across = int(np.prod(self.shape)) // max(self.shape[axis], 1)
+        across = math.prod(self.shape) // max(self.shape[axis], 1)
         step = max(NUMBERS // max(across, 1), 1)
         for start in range(0, self.shape[axis], step):
-            yield self._read((slice(None),) * axis + (slice(start, start + step),))
+            yield (slice(None),) * axis + (slice(start, start + step),)
 
-    def _read(self, where: Any) -> np.ndarray:
-        part: torch.Tensor = self.stored[where]
+    def _check(self, part: torch.Tensor) -> np.ndarray:
         if not part.is_floating_point() or part.element_size() == 1:
             kind = str(part.dtype).removeprefix("torch.")
             raise UserError(
@@ -62,30 +59,28 @@ class StoredTensor:
         return part.double().numpy()
 
 
-@contextmanager
-def opened(folder: Path) -> Iterator[dict[str, StoredTensor]]:
-    """Open all tensors of a model folder but buffers, by transformers' present names. UserError
+def tensors_of(folder: Path) -> dict[str, StoredTensor]:
+    """List all tensors of a model folder but buffers, by transformers' present names. UserError
     for a folder without weights, for pickles, and for damaged files."""
     read_config(folder)
-    weights = weights_of(folder)
-    with ExitStack() as stack:
-        tensors = {}
-        for path in parts_of(weights):
-            if path.suffix == ".bin":
-                raise UserError(
-                    f"{path} can only be read whole; load the model and save it again with"
-                    " save_pretrained(...), which writes safetensors."
-                )
-            try:
-                file = stack.enter_context(safe_open(path, framework="pt"))
-            except SafetensorError as error:
-                raise UserError(
-                    f"{path} is not a complete safetensors file ({error}); fetch or make it again."
-                ) from error
-            for name in file.keys():  # noqa: SIM118, it is no mapping
-                if not name.endswith(BUFFERS):
-                    tensors[name] = StoredTensor(path, name, file.get_slice(name))
-        yield dict(sorted(rename_old(tensors).items()))
+    tensors = {}
+    for path in parts_of(weights_of(folder)):
+        if path.suffix == ".bin":
+            raise UserError(
+                f"{path} can only be read whole; load the model and save it again with"
+                " save_pretrained(...), which writes safetensors."
+            )
+        try:
+            with safe_open(path, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118, it is no mapping
+                    shape = tuple(file.get_slice(name).get_shape())
+                    tensors[name] = StoredTensor(path, name, shape)
+        except SafetensorError as error:
+            raise UserError(
+                f"{path} is not a complete safetensors file ({error}); fetch or make it again."
+            ) from error
+    kept = {name: tensor for name, tensor in tensors.items() if not name.endswith(BUFFERS)}
+    return dict(sorted(rename_old(kept).items()))
 
 
 def matched(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
@@ -99,14 +94,10 @@ def matched(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
     return max(ways, key=len)
 
 
-def _changes_of_prefix(names: Iterable[str], others: Iterable[str]) -> list:
+def _changes_of_prefix(names: Iterable[str], others: Iterable[str]) -> list[Callable[[str], str]]:
     prefixes = {name.partition(".")[0] + "." for name in [*names, *others]}
     changes = [lambda name: name]
     for prefix in sorted(prefixes):
         changes.append(lambda name, prefix=prefix: prefix + name)
         changes.append(lambda name, prefix=prefix: name.removeprefix(prefix))
     return changes
-
-
-def unmatched(names: Mapping[str, StoredTensor], found: Iterable[str]) -> list[str]:
-    return sorted({*names} - {*found})
