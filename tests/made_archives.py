@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 import yaml
 from made_papers import configuration, real
+from made_tables import of_columns
 
 from bertshift.release import archive
-from bertshift.rows.table import of_columns
 
 
 def written(folder: Path, tables: Mapping[str, pd.DataFrame]) -> dict[str, Path]:

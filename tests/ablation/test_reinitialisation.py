@@ -1,10 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made_tables import of_columns
 from scipy import stats
 
 from bertshift.ablation import reinitialisation
-from bertshift.rows.table import Table, of_columns
+from bertshift.rows.table import Table
 
 
 def head_table(heads, baselines):

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 from made_encoders import changed, copied
+from made_tables import in_columns
 from made_toys import CASES, SETTINGS, SIDECAR, TOKENIZER, model_of
 
 from bertshift.ablation.restoration import movement, restore, scores
@@ -120,7 +121,7 @@ def test_all_replicates_of_a_saved_model(tmp_path):
                     "majority": {"accuracy": 0.5},
                           "data": {"train": "toys train 9 of 9 (generated)"}})  # fmt: skip
     rows = [row | {"split": "dev"} for row in ROWS]
-    table = restore(SETTINGS, runs, rows, SIDECAR, rows, 150, 16, max_dev=30)
+    table = in_columns(restore(SETTINGS, runs, rows, SIDECAR, rows, 150, 16, max_dev=30))
     assert (table.groupby(["seed", "metric"]).size().unstack() == [3 * 5, 4 * 2]).all(axis=None)
     unmoved = table[(table["seed"] == 1) & (table["metric"] == "restored") & table["headline"]]
     assert unmoved["value"].abs().max() < 1e-6

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from disabling import disabled
+from made_tables import WITHOUT, in_columns
 from made_toys import CASES, SETTINGS, SIDECAR, TOKENIZER, model_of
 
 from bertshift.ablation.table import Headline, ablate, replicate, with_provenance
@@ -12,7 +13,7 @@ from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.loading import save_model
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS
+from bertshift.rows.blocks import BLOCKS
 from bertshift.rows.significance import SCORES, benjamini_hochberg, mcnemar, paired_bootstrap
 from bertshift.tasks.dependency_parsing import DependencyParsing
 from bertshift.tasks.loading import load_task
@@ -72,8 +73,8 @@ def test_a_collapsed_regression_has_no_correlation_without_any_block():
     noise = np.random.default_rng(0).uniform(size=(len(predictions), N))
     collapsed = dict(zip(predictions, (1 + 1e-7 * noise).astype(np.float32), strict=True))
     headline = Headline.of(task, rows, list(collapsed.values()))
-    effects = headlines(replicate(task, rows, collapsed, headline))
-    assert (effects[["value", *JACKKNIFE_COLUMNS]] == 0).all(axis=None)
+    effects = headlines(in_columns(replicate(task, rows, collapsed, headline)))
+    assert (effects[["value", *WITHOUT]] == 0).all(axis=None)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc", "pearson", "answers"])
@@ -81,7 +82,7 @@ def test_a_table_has_the_effect_of_each_ablation_its_tests_and_its_blocks(metric
     task, rows, predictions = case(metric)
     answers = list(predictions.values())
     headline = Headline.of(task, rows, answers)
-    table = replicate(task, rows, predictions, headline)
+    table = in_columns(replicate(task, rows, predictions, headline))
     effects, name = headlines(table), task.metrics[0]
     assert list(effects.index) == [(ablation.layer, ablation.head) for ablation in predictions]
     assert set(effects["score"]) == {name}
@@ -108,17 +109,17 @@ def test_a_table_has_the_effect_of_each_ablation_its_tests_and_its_blocks(metric
         parts = [[answer[i] for i in rest] for answer in answers]
         parts = parts if metric == "answers" else np.array(parts)
         expected = [task.score(scored, part)[name] for part in parts]
-        without_block = effects[JACKKNIFE_COLUMNS[block]].to_numpy()
+        without_block = effects[WITHOUT[block]].to_numpy()
         assert without_block == pytest.approx(expected, abs=1e-12)
     others = table[~table["headline"] | (table["metric"] == "ablation_split_half")]
-    assert len(others) > 0 and others[["p", "q", *JACKKNIFE_COLUMNS]].isna().all(axis=None)
+    assert len(others) > 0 and others[["p", "q", *WITHOUT]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1"])
 def test_the_head_that_helps_on_one_half_helps_on_the_other(metric):
     task, rows, predictions = case(metric)
     headline = Headline.of(task, rows, list(predictions.values()))
-    table = replicate(task, rows, predictions, headline)
+    table = in_columns(replicate(task, rows, predictions, headline))
     [best] = table[table["metric"] == "ablation_split_half"].to_dict("records")
     effects = headlines(table)
     assert (best["layer"], best["head"], best["n"]) == (1, 2, N // 2) and best["sd"] > 0
@@ -151,7 +152,8 @@ def saved(tmp_path_factory):
 @pytest.fixture(scope="module")
 def swept(saved):
     """The table and the arrays of a sweep on 30 of 40 examples."""
-    return ablate("toy", *saved, ["uniform", "zero"], max_dev=30, confirm=1)
+    table, arrays = ablate("toy", *saved, ["uniform", "zero"], max_dev=30, confirm=1)
+    return table.rows, arrays
 
 
 def test_the_extremes_of_each_replicate_are_run_again_on_all_examples(saved, swept):
@@ -211,6 +213,7 @@ def test_nothing_runs_again_after_a_sweep_on_all_examples(saved):
     for max_dev, limit, size in ((None, None, 40), (20, 30, 20)):
         task = settings | {"max_dev": max_dev}
         table, arrays = ablate("toy", task, run, *data, ["uniform"], limit, confirm=3)
+        table = table.rows
         assert not table.duplicated(["metric", "layer", "head", "score"]).any()
         assert {*table["sample"]} == {"complete"} and "complete.ids" not in arrays
         assert table["n"].max() == size

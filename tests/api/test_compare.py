@@ -12,6 +12,7 @@ import peft
 import pytest
 import torch
 from made_encoders import FAMILIES, TEXTS, model_of, tokenizer_of
+from made_tables import WITHOUT, of_columns
 from transformers import AutoModelForSequenceClassification, ByT5Tokenizer, ViTConfig, ViTModel
 
 import bertshift
@@ -19,7 +20,6 @@ from bertshift.api.change import Change
 from bertshift.api.texts import rows_of
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.seeds import seed_from
 
 
@@ -82,11 +82,9 @@ def test_functions_of_ones_own(folders, change):
         null="noise",
         draws=1,
     )
-    theirs = change.rows[change.rows["variant"] == "cka_debiased"]
-    ours = own.rows[(own.rows["metric"] == "similar") & (own.rows["model"] == "one")]
-    np.testing.assert_allclose(
-        1 - ours[["value", *JACKKNIFE_COLUMNS]], theirs[["value", *JACKKNIFE_COLUMNS]], atol=1e-6
-    )
+    theirs = change.results.query("variant == 'cka_debiased'")
+    ours = own.results.query("metric == 'similar' and model == 'one'")
+    np.testing.assert_allclose(1 - ours.numbers, theirs.numbers, atol=1e-6)
     distance = own.by_layer("procrustes")
     assert (
         list(own.profile.index) == ["js", "procrustes", "similar"]
@@ -463,9 +461,9 @@ def made(values, noise, blocks):
         for seed, value in enumerate(numbers, 1):
             keys = {"metric": "rsa", "model": model, "reference": "r", "variant": "content"}
             keys |= {"layer": 1, "ref_layer": 1, "head": 0, "init": 1, "ref_init": 1}
-            without = dict(zip(JACKKNIFE_COLUMNS, value + np.array(blocks), strict=True))
+            without = dict(zip(WITHOUT, value + np.array(blocks), strict=True))
             rows.append(keys | {"seed": seed, "ref_seed": 0, "value": value} | without)
-    return Change(pd.DataFrame(rows), "m", "r", draws=1)
+    return Change(of_columns(pd.DataFrame(rows)), "m", "r", draws=1)
 
 
 WIDE = np.random.default_rng(0).normal(scale=1e-2, size=20)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pandas as pd
+from made_tables import WITHOUT, of_columns
 
 from bertshift.api.change import Change
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
-BLOCKS = len(JACKKNIFE_COLUMNS)
+BLOCKS = len(WITHOUT)
 
 
 def rows_of(measure, variant, values, noise=0.0, head=0, seed=1):
@@ -19,13 +19,13 @@ def rows_of(measure, variant, values, noise=0.0, head=0, seed=1):
         keys |= {"model": "m", "reference": "r", "head": head, "value": value}
         keys |= {"init": 1, "seed": seed, "ref_init": 1, "ref_seed": 0}
         left_out = value + noise * rng.normal(size=BLOCKS)
-        rows.append(keys | dict(zip(JACKKNIFE_COLUMNS, left_out, strict=True)))
+        rows.append(keys | dict(zip(WITHOUT, left_out, strict=True)))
     return rows
 
 
 def change_of(*parts, about=None, **more):
     rows = pd.DataFrame([row for part in parts for row in part])
-    return Change(rows, "m", "r", about or {"texts": 200}, **more)
+    return Change(of_columns(rows), "m", "r", about or {"texts": 200}, **more)
 
 
 def test_equal_models_are_the_same():

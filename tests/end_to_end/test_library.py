@@ -7,7 +7,6 @@ import pytest
 
 import bertshift
 from bertshift.files import blocks_beside, read_jsonl
-from bertshift.rows.table import of_columns
 
 pytestmark = pytest.mark.slow("whole workflow")
 
@@ -56,7 +55,7 @@ def check_same(results, tokens, folder, measure, model, table):
         texts, measures=[measure], max_length=128, tokens=tokens, name=stimuli,
     )  # fmt: skip
     compared = change.rows["variant"].isin(expected.loc[rows, "variant"])
-    of_columns(change.rows[compared]).write(folder / "ours.tsv")
+    change.results.where(compared).write(folder / "ours.tsv")
     ours = as_text(folder / "ours.tsv")
     pd.testing.assert_frame_equal(ours[SAME], expected.loc[rows, SAME].reset_index(drop=True))
     blocks = np.load(blocks_beside(str(path)))[rows.to_numpy()]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from made_encoders import DECODERS, ENCODERS, TEXTS, model_of, tokenizer_of
+from made_tables import in_columns
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from bertshift.activations.extract import encode
@@ -159,7 +160,7 @@ def test_what_is_forgotten_is_the_difference_of_losses_without_each_input_too(tm
     for seed, folder in enumerate((tmp_path, tmp_path / "tuned")):
         save_with_head("bert", folder, seed)
         runs.append({"folder": str(folder), "seed": seed, **keys})
-    table = forgetting(runs, ROWS, LENGTH, "wiki")
+    table = in_columns(forgetting(runs, ROWS, LENGTH, "wiki"))
     table = table.set_index(["seed", "metric", "variant", "layer"]).sort_index()
     index = index_of("bert")
     positions = hidden_words(index, False, "wiki")

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from made_tables import WITHOUT, in_columns
 
 from bertshift.metrics import (
     cosine,
@@ -17,7 +18,7 @@ from bertshift.metrics import (
 )
 from bertshift.metrics.hidden_states import CenteredStates, Comparison
 from bertshift.metrics.pairs import Pair, head_rows
-from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS, block_of
+from bertshift.rows.blocks import BLOCKS, block_of
 
 EXAMPLES, WIDTH = 53, 6
 METRICS = {
@@ -64,16 +65,16 @@ def test_a_value_without_a_block_is_that_of_files_without_it(metric, offsets, fi
     with monkeypatch.context() as patch:
         patch.setattr(hidden_states, "ROWS", 16)
         patch.setattr(layer_cka, "BLOCK", 30)
-        table = METRICS[metric]([files(np.ones(EXAMPLES, bool), offsets)])
+        table = in_columns(METRICS[metric]([files(np.ones(EXAMPLES, bool), offsets)]))
     keys = [name for name in ("variant", "layer", "ref_layer", "head", "tokens") if name in table]
     table = table[~table["variant"].str.endswith("_null")].set_index(keys)
-    assert table[JACKKNIFE_COLUMNS].notna().all(axis=None) and len(table) > 3
+    assert table[WITHOUT].notna().all(axis=None) and len(table) > 3
     for block in (0, 7, BLOCKS - 1):
-        rest = METRICS[metric]([files(block_of(EXAMPLES) != block, offsets)])
+        rest = in_columns(METRICS[metric]([files(block_of(EXAMPLES) != block, offsets)]))
         rest = rest.set_index(keys).loc[table.index]
         # As many directions are kept.
         assert rest.filter(like="k_").equals(table.filter(like="k_"))
-        without = table[JACKKNIFE_COLUMNS[block]]
+        without = table[WITHOUT[block]]
         np.testing.assert_allclose(without, rest["value"], rtol=0, atol=1e-9)
         assert (rest["value"] - table["value"]).abs().max() > 1e-5
 
@@ -117,14 +118,14 @@ def test_states_that_one_block_alone_tells_apart_have_no_value_without_it(metric
     states[:, :10] = np.random.default_rng(2).normal(size=(2, 10, 4))
     model = make_file("model.npz", states, [10] * 20)
     reference = make_file("base.npz", states[::-1], [10] * 20)
-    table = METRICS[metric]([Pair(model, reference)])
+    table = in_columns(METRICS[metric]([Pair(model, reference)]))
     table = table[~table["variant"].str.endswith("_null")]
-    assert table["value"].notna().all() and table[JACKKNIFE_COLUMNS[0]].isna().all()
+    assert table["value"].notna().all() and table[WITHOUT[0]].isna().all()
     if "tokens" in table:
         table = table[table["tokens"] == "all"]
-    assert table[JACKKNIFE_COLUMNS[1:]].notna().all(axis=None)
+    assert table[WITHOUT[1:]].notna().all(axis=None)
 
 
 def test_one_block_has_no_value_without_it(files):
-    table = rsa.compare([files(np.arange(EXAMPLES) == 0, (0, 0))])
-    assert table["value"].notna().all() and table[JACKKNIFE_COLUMNS].isna().all(axis=None)
+    table = in_columns(rsa.compare([files(np.arange(EXAMPLES) == 0, (0, 0))]))
+    assert table["value"].notna().all() and table[WITHOUT].isna().all(axis=None)

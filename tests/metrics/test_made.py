@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from made_encoders import FAMILIES, TEXTS, WITHOUT_ROW, model_of, tokenizer_of
+from made_tables import WITHOUT, in_columns
 
 import bertshift
 from bertshift.activations.extract import extract
@@ -17,7 +18,6 @@ from bertshift.metrics import linear_cka, made, own_or_inherited, rsa
 from bertshift.metrics.pairs import Pair
 from bertshift.models.family import layers_of
 from bertshift.models.loading import save_model
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 EDITED = 3
 ROWS = [{"id": str(number), "text_a": text} for number, text in enumerate(TEXTS)]
@@ -65,7 +65,7 @@ def write(folder, tokenizer, **models):
 
 def state_changes(folders):
     """Tabulate the changes of hidden states by variant, measure and layer."""
-    table = own_or_inherited.compare([Pair(*folders, {"stimuli": "texts"})], folders)
+    table = in_columns(own_or_inherited.compare([Pair(*folders, {"stimuli": "texts"})], folders))
     table = table[table["measure"].isin(made.MEASURES)]
     assert set(table["head"]) == {0}
     return table.set_index(["variant", "measure", "layer"]).sort_index()
@@ -186,12 +186,12 @@ def test_both_is_what_rsa_and_cka_measure(everywhere):
     """With the values without each block of texts, from which intervals are calculated."""
     _, _, folders = everywhere
     pair = Pair(*folders, {"stimuli": "texts"})
-    numbers = ["value", *JACKKNIFE_COLUMNS[: len(TEXTS)]]
+    numbers = ["value", *WITHOUT[: len(TEXTS)]]
     table = state_changes(folders)[numbers]
-    rows = rsa.compare([pair]).query("variant == 'content' and layer > 0")
+    rows = in_columns(rsa.compare([pair])).query("variant == 'content' and layer > 0")
     similarities = rows.set_index("layer")[numbers]
     np.testing.assert_allclose(table.loc[made.BOTH, made.RSA], 1 - similarities, rtol=1e-9)
-    rows = linear_cka.compare([pair]).query("variant == 'cka_debiased' and layer > 0")
+    rows = in_columns(linear_cka.compare([pair])).query("variant == 'cka_debiased' and layer > 0")
     expected = rows.set_index("layer")[numbers]
     np.testing.assert_allclose(table.loc[made.BOTH, made.CKA], expected, rtol=1e-9)
 

@@ -3,6 +3,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
+from made_tables import WITHOUT, in_columns
 from made_toys import bert_with, tokenizer_with
 from scipy.spatial.distance import jensenshannon
 
@@ -10,7 +11,6 @@ from bertshift.errors import UserError
 from bertshift.metrics import cosine, cosine_padded, jensen_shannon
 from bertshift.metrics.pairs import Pair
 from bertshift.models.loading import save_model
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
 def cosines(a, b):
@@ -55,9 +55,9 @@ def attention_pair(make_file):
 def test_same_as_its_definition_map_by_map(measure, attention_pair):
     compare, variant, definition = MEASURES[measure]
     pair, after, before = attention_pair
-    table = compare([pair])
+    table = in_columns(compare([pair]))
     assert list(table) == [
-        "model", "seed", "variant", "layer", "ref_layer", "head", "value", "sd", "n", *JACKKNIFE_COLUMNS
+        "model", "seed", "variant", "layer", "ref_layer", "head", "value", "sd", "n", *WITHOUT
     ]  # fmt: skip
     assert (table["n"] == 40).all()
     table = table.set_index(["variant", "layer", "head"]).sort_index()
@@ -77,7 +77,7 @@ def test_same_as_its_definition_map_by_map(measure, attention_pair):
 def test_matched_is_the_best_of_all_ways_to_pair_the_heads(measure, attention_pair, make_file):
     compare, _variant, definition = MEASURES[measure]
     pair, after, before = attention_pair
-    rows = compare([pair]).query("variant == 'matched'").set_index(["layer", "head"])["value"]
+    rows = compare([pair]).rows.query("variant == 'matched'").set_index(["layer", "head"])["value"]
     pairings = []
     for layer in (1, 2):
         ways = {
@@ -106,7 +106,7 @@ def test_heads_in_another_order_match_exactly(measure, attention_pair, make_file
         make_file(*one)
         for one in (("base", hidden, lengths, before), ("moved", hidden, lengths, moved))
     )
-    table = compare([Pair(model, base)]).set_index(["variant", "layer", "head"])["value"]
+    table = compare([Pair(model, base)]).rows.set_index(["variant", "layer", "head"])["value"]
     unchanged = 0 if measure == "js" else 1
     np.testing.assert_allclose(table["matched"], unchanged, atol=1e-12)
     assert (abs(table[variant] - unchanged) > 0.1).all()
@@ -145,7 +145,7 @@ def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
     save_model(tmp_path / "model", model, tokenizer)
     save_model(tmp_path / "reference", reference, tokenizer)
     pair = (tmp_path / "model", tmp_path / "reference", {"stimuli": "toys"})
-    table = cosine_padded.compare_saved([pair, pair], {"toys": PADDED}, 12)
+    table = cosine_padded.compare_saved([pair, pair], {"toys": PADDED}, 12).rows
     texts = [row["text_a"] for row in PADDED]
     batch = tokenizer(texts, padding="max_length", max_length=12, return_tensors="pt")
     with torch.inference_mode():
@@ -157,7 +157,7 @@ def test_padded_is_the_cosine_of_the_padded_maps(tmp_path):
     heads = table[table["head"] > 0]["value"]
     np.testing.assert_allclose(heads, [*expected.ravel()] * 2, rtol=1e-6)
     assert set(table["variant"]) == {"padded"} and (table["n"] == 3).all()
-    batches = cosine_padded.compare(model, reference, tokenizer, PADDED, {}, 12, batch_size=2)
+    batches = cosine_padded.compare(model, reference, tokenizer, PADDED, {}, 12, batch_size=2).rows
     np.testing.assert_allclose([*batches["value"]] * 2, table["value"], rtol=1e-6)
 
 

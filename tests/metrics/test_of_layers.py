@@ -70,7 +70,7 @@ def spliced(model, giver, layer):
 
 def test_each_part_is_what_a_spliced_model_shows(models, folders):
     after, before, _ = models
-    table = own_or_inherited.compare([Pair(*list(folders)[:2])], folders)
+    table = own_or_inherited.compare([Pair(*list(folders)[:2])], folders).rows
     table = table[table["measure"].isin(own_or_inherited.MEASURES)]
     assert len(table) == 2 * 5 * 3 * 2 and (table["n"] == len(ROWS)).all()
     table = table.set_index(["variant", "layer", "measure", "head"])["value"].sort_index()
@@ -130,7 +130,7 @@ def test_attention_of_each_model_stands_in_one_table_once(models, folders, capsy
         row | {"text_a": text(row["text_a"], upos, upos.lower())}
         for row, upos in zip(ROWS, tags, strict=True)
     ]
-    table = attention_to.compare(pairs, {"": (texts, "upos (accuracy 0.950)")}, folders)
+    table = attention_to.compare(pairs, {"": (texts, "upos (accuracy 0.950)")}, folders).rows
     assert "has: subj, obj, neg" in capsys.readouterr().err
     assert set(table["annotation"]) == {"upos (accuracy 0.950)"}
     counts = table.groupby("token")["n"].unique()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from made_encoders import TEXTS, model_of, tokenizer_of
+from made_tables import WITHOUT, in_columns
 
 import bertshift
 from bertshift.activations.store import Activations
@@ -13,7 +14,7 @@ from bertshift.metrics import cosine, jensen_shannon, planted, similarity
 from bertshift.metrics.pairs import Pair
 from bertshift.metrics.planted import BACKGROUND, BLOCKS, MEASURES, Checkpoint, compare
 from bertshift.models.loading import save_model
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
+from bertshift.rows.blocks import block_of
 from bertshift.running.parts import PartCache
 from bertshift.seeds import seed_from
 
@@ -29,7 +30,6 @@ SETTINGS = {
     "sizes": [1.0],
     "words": ["house"],
 }
-WITHOUT = JACKKNIFE_COLUMNS[:BLOCKS]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_profiles_are_those_of_each_measures_own_table(checkpoint, tmp_path):
         assert profiles["rsa"][0, layer] == pytest.approx(1 - bertshift.rsa(x, y), abs=1e-9)
         assert profiles["svcca"][0, layer] == pytest.approx(bertshift.svcca(x, y), abs=1e-9)
         assert profiles["cka"][0, layer] == pytest.approx(1 - bertshift.cka(x, y), abs=1e-9)
-    table = similarity.compare([pair]).query("tokens == 'content'")
+    table = similarity.compare([pair]).rows.query("tokens == 'content'")
     by_variant = table.pivot(index="layer", columns="variant", values="value")
     pwcca = (by_variant["pwcca_model"] + by_variant["pwcca_reference"]) / 2
     np.testing.assert_allclose(profiles["pwcca"][0], pwcca, atol=1e-9)
@@ -96,7 +96,7 @@ def test_profiles_are_those_of_each_measures_own_table(checkpoint, tmp_path):
         ("cosine", cosine, "crop", True),
         ("cosine_matched", cosine, "matched", True),
     ):
-        rows = module.compare([pair])
+        rows = module.compare([pair]).rows
         rows = rows[rows["variant"] == variant]
         rows = rows.pivot(index="layer", columns="head", values="value")
         rows = 1 - rows if is_similarity else rows
@@ -142,7 +142,7 @@ def test_the_table_is_that_of_a_loop_over_models_and_resumes(folders, tmp_path, 
     start, changed = map(str, folders)
     starts = [{"init": 1, "start": start, "changed": changed}]
     cache = PartCache(tmp_path / "parts", "code")
-    table = compare(starts, ROWS, SETTINGS, 48, cache)
+    table = in_columns(compare(starts, ROWS, SETTINGS, 48, cache))
     checkpoint = Checkpoint(*folders, ROWS, 48, tmp_path)
     models = list(planted._models(1, 1, SETTINGS))
     assert len(models) == 2 + 4 * 4 + 2 + 2 * 4 + 1
@@ -152,7 +152,7 @@ def test_the_table_is_that_of_a_loop_over_models_and_resumes(folders, tmp_path, 
         profiles.append(checkpoint.profiles(checkpoint.variant(edit, seed)))
     backgrounds = profiles[:2]
     assert [role for role, _ in models[:3]] == [BACKGROUND, BACKGROUND, "planted"]
-    columns = ["value", *WITHOUT]
+    columns = ["value", *WITHOUT[:BLOCKS]]
     keys = ["variant", "size", "layer", "head", "measure", "outcome"]
     found = table.set_index(keys)[columns].sort_index()
     for (_, edit), profile in zip(models[2:], profiles[2:], strict=True):
@@ -172,7 +172,7 @@ def test_the_table_is_that_of_a_loop_over_models_and_resumes(folders, tmp_path, 
         raise AssertionError("a finished part was made again")
 
     monkeypatch.setattr(planted, "Checkpoint", refuse)
-    again = compare(starts, ROWS, SETTINGS, 48, cache)
+    again = in_columns(compare(starts, ROWS, SETTINGS, 48, cache))
     assert again.equals(table)
 
 

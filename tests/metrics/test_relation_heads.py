@@ -2,10 +2,10 @@ from itertools import chain, product
 
 import numpy as np
 import pytest
+from made_tables import WITHOUT, in_columns
 
 from bertshift.errors import UserError
 from bertshift.metrics import relation_heads
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 # Sentences, words of the predicate, words of each argument: first and behind the last.
 MARKED = [
@@ -104,7 +104,7 @@ def score(reading, a, number):
 
 
 def scores(path, relations=RELATIONS):
-    table = relation_heads.measure("base", {(1, 0): path}, relations)
+    table = in_columns(relation_heads.measure("base", {(1, 0): path}, relations))
     rows = table[table["metric"] == "relation_heads"]
     return rows.set_index(["variant", "layer", "head"]).sort_index()
 
@@ -123,7 +123,7 @@ def test_every_reading_is_what_its_pairs_say(dump):
             assert row["value"] == pytest.approx(values.mean(), rel=1e-12)
             assert row["sd"] == pytest.approx(values.std(ddof=1), rel=1e-12)
             without = (values.sum() - values) / 4  # fewer than there are blocks
-            jackknife = row[JACKKNIFE_COLUMNS[:5]].to_numpy(float)
+            jackknife = row[WITHOUT[:5]].to_numpy(float)
             assert jackknife == pytest.approx(without, abs=1e-12)
         heads = rows.query("head > 0")
         means = rows.query("head == 0")["value"].to_numpy()
@@ -155,7 +155,7 @@ def test_the_map_shown_is_that_of_the_highest_score(dump):
     maps = random_maps()
     maps[1][2][0, :, :] = 0.01
     maps[1][2][0, :, 3] = 0.96  # head L2H1 looks at "saw" in the third sentence
-    table = relation_heads.measure("base", {(1, 0): dump(maps)}, RELATIONS)
+    table = in_columns(relation_heads.measure("base", {(1, 0): dump(maps)}, RELATIONS))
     cells = table[table["metric"] == "relation_map"].set_index(["layer", "head"]).sort_index()
     best = table.query("variant == 'max_fe_to_lu' and rank <= 2")
     assert set(cells.index) == set(zip(best["layer"], best["head"]))
@@ -172,16 +172,16 @@ def test_the_map_shown_is_that_of_the_papers_sentence_if_it_is_there(dump):
     relations = [*RELATIONS[:4], relation(4, relation_heads.EXAMPLE, (2, 3), [(1, 2)])]
     lengths = [*LENGTHS[:4], len(pieces_of(relation_heads.EXAMPLE)) + 2]
     path = dump(random_maps(lengths), relations)
-    table = relation_heads.measure("base", {(1, 0): path}, relations)
+    table = in_columns(relation_heads.measure("base", {(1, 0): path}, relations))
     assert set(table.loc[table["metric"] == "relation_map", "example"]) == {"4"}
 
 
 def test_each_replicate_has_its_rows_and_twice_the_same_numbers(dump):
     dumps = {(1, seed): dump(random_maps(seed=seed), name=f"{seed}.npz") for seed in (1, 2)}
-    table = relation_heads.measure("mnli", dumps, RELATIONS)
-    assert list(table) == [*relation_heads.COLUMNS, *JACKKNIFE_COLUMNS]
+    table = in_columns(relation_heads.measure("mnli", dumps, RELATIONS))
+    assert list(table) == [*relation_heads.COLUMNS, *WITHOUT]
     assert set(table["seed"]) == {1, 2}
-    assert table.equals(relation_heads.measure("mnli", dumps, RELATIONS))
+    assert table.equals(in_columns(relation_heads.measure("mnli", dumps, RELATIONS)))
 
 
 def test_a_sentence_that_lost_a_span_is_told_of(dump, capsys):

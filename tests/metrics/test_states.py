@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from made_tables import WITHOUT, in_columns
 from metrics import oracles
 from scipy.spatial.distance import jensenshannon
 
@@ -26,7 +27,6 @@ from bertshift.metrics import (
 from bertshift.metrics.grounding import MEASURES, Behaviour, differences, distances
 from bertshift.metrics.hidden_states import CenteredStates, Comparison, token_classes
 from bertshift.metrics.pairs import Pair, frame, matched_layers
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 LENGTHS = [12] * 60  # 60 [CLS], 60 [SEP], 600 others
 
@@ -67,10 +67,10 @@ def test_layers_are_matched_by_relative_depth():
 
 
 def test_tables_have_the_numbers_of_the_definitions(pair):
-    table = similarity.compare([pair])
+    table = similarity.compare([pair]).rows
     assert (table["head"] == 0).all()
     table = table[table["layer"] == 1].set_index(["tokens", "variant"])
-    rsas = rsa.compare([pair]).set_index(["variant", "layer"])
+    rsas = in_columns(rsa.compare([pair])).set_index(["variant", "layer"])
     for name, is_member in CLASSES.items():
         x, y = (hidden_of(path, 1, is_member) for path in (pair.model, pair.reference))
         expected = {
@@ -86,12 +86,12 @@ def test_tables_have_the_numbers_of_the_definitions(pair):
             assert row["value"] == pytest.approx(oracles.pearson_of_distances(x, y), abs=1e-12)
             assert row["n"] == len(x)
     unchanged = rsas.loc[[("content", 0), ("content", 2), ("all_tokens", 0)]]
-    assert (unchanged[["value", *JACKKNIFE_COLUMNS]] == 1).all(axis=None)
-    of_layers = linear_cka.compare([pair]).set_index(["layer", "variant"])["value"]
+    assert (unchanged[["value", *WITHOUT]] == 1).all(axis=None)
+    of_layers = linear_cka.compare([pair]).rows.set_index(["layer", "variant"])["value"]
     for variant in ("cka_debiased", "cka_biased"):
         same = table.loc[("content", variant), "value"]
         assert of_layers[1, variant] == pytest.approx(same, abs=1e-9)
-    row = svcca.compare([pair], tokens=None).set_index(["layer", "variant"]).loc[1, "svcca99"]
+    row = svcca.compare([pair], tokens=None).rows.set_index(["layer", "variant"]).loc[1, "svcca99"]
     assert row["value"] == pytest.approx(table.loc[("all", "svcca99"), "value"], abs=1e-9)
     x, y = hidden_of(pair.model, 1), hidden_of(pair.reference, 1)
     directions = min(variates.shape[1] for variates in oracles.variates(x, y, 0.99)[1])
@@ -99,7 +99,7 @@ def test_tables_have_the_numbers_of_the_definitions(pair):
 
 
 def test_maps_of_layers_compare_before_after_and_across(pair):
-    table = layer_cka.compare([pair], tokens=None)
+    table = layer_cka.compare([pair], tokens=None).rows
     sizes = table.groupby(["tokens", "n", "variant"]).size()
     assert len(sizes) == 2 * len(layer_cka.MAPS)
     assert sizes["content", 600].to_dict() == dict.fromkeys(layer_cka.MAPS, 9)
@@ -110,7 +110,7 @@ def test_maps_of_layers_compare_before_after_and_across(pair):
         x = hidden_of(getattr(pair, side), row.layer, CLASSES["cls"])
         y = hidden_of(getattr(pair, ref_side), row.ref_layer, CLASSES["cls"])
         assert row.value == pytest.approx(oracles.debiased_cka(x, y), abs=1e-9)
-    assert set(layer_cka.compare([pair], tokens=50)["n"]) == {50}
+    assert set(layer_cka.compare([pair], tokens=50).rows["n"]) == {50}
 
 
 def test_layers_that_do_not_vary_without_a_block_have_no_cka_there():
@@ -157,8 +157,8 @@ def test_nulls_are_means_over_orders_of_the_tokens(pair):
         assert mean == pytest.approx(each[variant].mean(), abs=0.005 if is_cka else 1e-9)
         assert np.isnan(deviation) == is_cka
     assert set(nulls) == set(each)
-    table = similarity.compare([pair])
-    assert table.equals(similarity.compare([pair]))
+    table = similarity.compare([pair]).rows
+    assert table.equals(similarity.compare([pair]).rows)
     is_drawn = table["variant"].str.endswith("_null") & (table["metric"] != "cka")
     assert (table["sd"] > 0).equals(is_drawn)
 
@@ -172,7 +172,7 @@ def test_too_few_tokens_are_refused(pair, tokens):
 
 def test_few_tokens_have_no_cca(pair):
     """About 17 [CLS], fewer than the width."""
-    table = similarity.compare([pair], tokens=200)
+    table = similarity.compare([pair], tokens=200).rows
     assert set(table.loc[table["tokens"] == "cls", "metric"]) == {"cka", "procrustes"}
 
 
@@ -182,8 +182,10 @@ def test_references_are_shared_and_stimuli_kept_apart(metric, pair, make_file):
     states = np.random.default_rng(1).normal(size=(5, 720, 24)).astype(np.float32)
     seed2, deep = make_file("2.npz", states[2:], LENGTHS), make_file("4.npz", states, LENGTHS)
     pairs = [pair, Pair(seed2, pair.reference), Pair(deep, seed2, {"stimuli": "own"})]
-    expected = pd.concat([metric.compare([pair], tokens=500) for pair in pairs], ignore_index=True)
-    table = metric.compare(pairs, tokens=500)
+    expected = pd.concat(
+        [metric.compare([pair], tokens=500).rows for pair in pairs], ignore_index=True
+    )
+    table = metric.compare(pairs, tokens=500).rows
     pd.testing.assert_frame_equal(table, expected[list(table)], check_exact=True)
     assert {(4, 2), (3, 2)} < set(zip(table["layer"], table["ref_layer"]))
     assert (table["n"] == 500).all()
@@ -194,7 +196,7 @@ def test_a_file_of_the_sampled_tokens_is_enough(make_file):
 
     def table(**columns):
         files = [make_file(f"{side}.npz", states[side], [10] * 30, **columns) for side in (0, 1)]
-        return rsa.compare([Pair(*files, {"stimuli": "wiki"})], tokens=100)
+        return rsa.compare([Pair(*files, {"stimuli": "wiki"})], tokens=100).rows
 
     pd.testing.assert_frame_equal(table(), table(kept=partial(sampled, count=100, stimuli="wiki")))
     with pytest.raises(UserError, match="other tokens"):
@@ -208,7 +210,7 @@ def test_a_layer_whose_tokens_are_all_alike_has_no_row_and_the_others_have(
     states = np.random.default_rng(0).normal(size=(3, 120, 5)).astype(np.float32)
     base = make_file("base.npz", states, [12] * 10)
     states[2] = 0.1 * states[2, 0]
-    table = metric.compare([Pair(make_file("collapsed.npz", states, [12] * 10), base)])
+    table = metric.compare([Pair(make_file("collapsed.npz", states, [12] * 10), base)]).rows
     table = table[table["variant"] != "before"]
     assert set(table["layer"]) == {0, 1} and table["value"].notna().all()
     assert "do not differ in layer 2: " in capsys.readouterr().err
@@ -263,10 +265,10 @@ def test_distances_of_several_runs_are_those_of_the_metrics_own_tables(runs):
     assert len(table) == 6 and set(table[0, 1]) == set(MEASURES)
     pairs = [Pair(runs[0].path, runs[2].path, {"stimuli": "rte"})]
     rows = [
-        similarity.compare(pairs, TOKENS["svcca"]).query("tokens == 'all'"),
-        rsa.compare(pairs, TOKENS["rsa"]),
-        jensen_shannon.compare(pairs),
-        cosine.compare(pairs),
+        similarity.compare(pairs, TOKENS["svcca"]).rows.query("tokens == 'all'"),
+        rsa.compare(pairs, TOKENS["rsa"]).rows,
+        jensen_shannon.compare(pairs).rows,
+        cosine.compare(pairs).rows,
     ]
     rows = pd.concat(rows).query("head == 0 and layer > 0 and variant != 'matched'")
     curves = rows.pivot(index="layer", columns="variant", values="value")

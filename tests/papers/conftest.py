@@ -2,10 +2,9 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from made_tables import measured
+from made_tables import WITHOUT, measured
 
 from bertshift.papers import by_name
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 TINY = 1e-8
 
@@ -33,11 +32,11 @@ def shaken(path, table):
         if column in table
     }
     table = table.assign(**values)
-    if table.reindex(columns=JACKKNIFE_COLUMNS).notna().any(axis=None):
+    if table.reindex(columns=WITHOUT).notna().any(axis=None):
         return table
     number = table["delta" if "delta" in table and "before" in table else "value"].to_numpy()
     without = number[:, None] + TINY * rng.normal(size=(len(table), 20))
-    return table.assign(**dict(zip(JACKKNIFE_COLUMNS, without.T, strict=True)))
+    return table.assign(**dict(zip(WITHOUT, without.T, strict=True)))
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_tables import WITHOUT, in_columns
 from patterns.conftest import tokens_of
 
 from bertshift.patterns import classifier, shares
 from bertshift.patterns.classifier import probabilities
 from bertshift.patterns.features import CLASSES, features, propose
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,10 @@ def measured(attended, inputs, predictions, tmp_path):
         net.out.weight *= 20  # answers that differ
     classifier.save(tmp_path / "net", net)
     runs = {"r1": (1, 1), "r2": (2, 1)}
-    return net, *shares.measure("rte", "rte", runs, inputs, 64, tmp_path / "net", predictions)
+    share_table, maps = shares.measure(
+        "rte", "rte", runs, inputs, 64, tmp_path / "net", predictions
+    )
+    return net, in_columns(share_table), maps
 
 
 @pytest.fixture
@@ -62,7 +65,7 @@ def test_shares_are_counts_of_single_maps(measured, answers):
             likely.max(axis=0).tolist()
         )
     assert (table["maps"] == 120).all() and (table["n"] == 20).all()
-    assert table[JACKKNIFE_COLUMNS].notna().all(axis=None)
+    assert table[WITHOUT].notna().all(axis=None)
     assert (table["labels_by_person"] == 7).all() and (table["f1_macro_resubstituted"] == 1).all()
 
 
@@ -81,8 +84,12 @@ def test_blocks_of_both_samples_are_left_out_together(predictions):
     """40 inputs to be counted and 50 labelled ones, in 20 blocks each: without the first,
     corrected as if it had not been."""
     counts = np.random.default_rng(0).multinomial(8, [0.1, 0.3, 0.2, 0.1, 0.3], 40).astype(float)
-    rows = shares.share_rows(counts, counts, predictions).set_index(["variant", "pattern"])
+    rows = in_columns(shares.share_rows(counts, counts, predictions)).set_index(
+        ["variant", "pattern"]
+    )
     number = predictions["example"].str.removeprefix("dev-").astype(int)
-    rest = shares.share_rows(counts[2:], counts[2:], predictions[number * 20 // 50 > 0])
+    rest = in_columns(
+        shares.share_rows(counts[2:], counts[2:], predictions[number * 20 // 50 > 0])
+    )
     rest = rest.set_index(["variant", "pattern"])
     np.testing.assert_allclose(rows["without1"], rest["value"], atol=1e-12)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from made_tables import WITHOUT, in_columns
 from made_toys import TOKENIZER, bert_with
 from probes.edge_world import make, random_sentences, record
 
@@ -9,7 +10,7 @@ from bertshift.probes import edge
 from bertshift.probes.edge import COLUMNS, probe, variant_layers, word_vectors
 from bertshift.probes.scores import counts_key, f1, sentences_key
 from bertshift.probes.settings import ProbeSettings
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
+from bertshift.rows.blocks import block_of
 
 SETTINGS = ProbeSettings(width=32, learning_rate=0.01, max_steps=160, validate_every=40,
                          probe_seeds=1, input_dropout=0,
@@ -34,7 +35,8 @@ def test_selectivity_is_0_for_labels_by_word_and_negative_for_noise(tmp_path):
         edges[task] = world.edges(task, 1, split(records, 70, 80))
     sources = {(2, 1): world.source}
     table, counts = probe("base", sources, edges, world.sentences, SETTINGS, world.parts)
-    assert list(table) == [*COLUMNS, *JACKKNIFE_COLUMNS]
+    table = in_columns(table)
+    assert list(table) == [*COLUMNS, *WITHOUT]
     assert set(table["train"]) == {70} and set(table["dropped"]) == {0}
     scores = table[table["view"] == "micro_all"].set_index(["task", "variant"])
     selectivity = scores["selectivity"]
@@ -65,6 +67,7 @@ def test_several_replicates_tasks_variants_and_labels(tmp_path, capsys, monkeypa
     short = ProbeSettings(width=4, max_steps=2, probe_seeds=2, parent_seeds=3, max_train=10)
     variants = ("mix", "top", "lexical", "word_only")
     table, counts = probe("base", sources, edges, world.sentences, short, world.parts, variants)
+    table = table.rows
     assert len(table) == 2 * 4 * 2 * (2 + 3)  # replicates, variants, seeds; views of both tasks
     assert set(table[table.task == "spr"]["view"]) == {"micro_all", "clean"}
     assert (table[["train", "n"]] == 10).all(axis=None)

@@ -3,6 +3,7 @@ import pytest
 import torch
 from fine_tuning import score_untrained
 from made_sidecars import sidecar
+from made_tables import in_columns
 from made_toys import bert_with, tokenizer_with
 
 from bertshift.models.loading import load_encoder, save_model
@@ -42,7 +43,8 @@ FEW = {name: {split: rows[:40] for split, rows in splits.items()} for name, spli
 
 def table_of(task, start, rows=ROWS, **more):
     starts = {str(start): {"init": 1, "seed": 0, "heads": SEEDS}}
-    return frozen(task, starts, rows[task["name"]], SIDECAR, **more)
+    table, used = frozen(task, starts, rows[task["name"]], SIDECAR, **more)
+    return in_columns(table), used
 
 
 @pytest.fixture(scope="module")

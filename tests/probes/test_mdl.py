@@ -4,12 +4,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from made_tables import WITHOUT, in_columns
 from probes.edge_world import make, random_sentences, record
 
 from bertshift.probes import mdl
 from bertshift.probes.bank import Progress, train
 from bertshift.probes.mdl import COLUMNS, CodeSettings, block_ends, describe, nats
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.running.parts import PartCache
 
 SETTINGS = CodeSettings(width=32, learning_rate=0.01, max_steps=200, validate_every=20,
@@ -33,7 +33,7 @@ def describe_in(world, tmp_path):
             dict.fromkeys(replicates, world.source),
             PartCache(tmp_path / folder, "code"),
         )
-        return describe("mnli", sources, edges, world.sentences, settings, parts)
+        return in_columns(describe("mnli", sources, edges, world.sentences, settings, parts))
 
     return describe_edges
 
@@ -73,12 +73,12 @@ def test_a_probe_that_knows_nothing_costs_the_uniform_code(describe_in, edges, m
 
     monkeypatch.setattr(mdl, "train", untrained)
     table = describe_in(edges)
-    assert list(table.columns) == [*COLUMNS, *JACKKNIFE_COLUMNS]
+    assert list(table.columns) == [*COLUMNS, *WITHOUT]
     targets = sum(1 + number % 3 for number in range(130))
     for task, bits, n in (("pos", targets * math.log2(5), targets), ("spr", 130 * 3, 130)):
         np.testing.assert_allclose(totals(table, task)["uniform"], bits, rtol=1e-12)
         coded = table[(table.task == task) & (table.quantity == "codelength")]
-        assert (coded[["value", *JACKKNIFE_COLUMNS]] / bits - 1).abs().max(axis=None) < 1e-6
+        assert (coded[["value", *WITHOUT]] / bits - 1).abs().max(axis=None) < 1e-6
         assert coded[["n", "examples", "portion"]].to_numpy().tolist() == [[n, 130, 1]] * 2
 
 
@@ -90,7 +90,7 @@ def test_labels_that_can_be_learned_cost_less_and_more_records_help(describe_in,
     [code] = table[table.quantity == "codelength"].to_dict("records")
     # 130 sentences of one to three targets, in 20 blocks, whose costs add up to the total.
     targets = np.bincount(np.arange(130) * 20 // 130, weights=1 + np.arange(130) % 3)
-    rest = np.array([code[name] for name in JACKKNIFE_COLUMNS]) * (1 - targets / targets.sum())
+    rest = np.array([code[name] for name in WITHOUT]) * (1 - targets / targets.sum())
     costs = code["value"] - rest
     assert (costs > 0).all() and costs.sum() == pytest.approx(code["value"])
     curve = table[table.quantity == "f1"]

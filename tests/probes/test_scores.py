@@ -3,6 +3,7 @@ from itertools import chain, product
 import numpy as np
 import pytest
 import torch
+from made_tables import WITHOUT, in_columns
 from sklearn.metrics import accuracy_score, f1_score
 
 from bertshift.errors import UserError
@@ -15,7 +16,7 @@ from bertshift.probes.scores import (
     f1,
     sentences_key,
 )
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
+from bertshift.rows.blocks import block_of
 
 
 def test_every_view_is_scikit_learns():
@@ -88,10 +89,10 @@ def test_a_difference_without_a_block_is_that_of_the_other_sentences():
 
     def row(sentences):
         sides = [side([part[:, sentences]], (1, 1)) for part in counts]
-        return deltas("mnli", "base", *sides, {(1, 1): (1, 1)}, draws=2).iloc[0]
+        return in_columns(deltas("mnli", "base", *sides, {(1, 1): (1, 1)}, draws=2)).iloc[0]
 
-    expected = [row(block_of(53) != block)["value"] for block in range(len(JACKKNIFE_COLUMNS))]
-    values = row(np.ones(53, bool))[JACKKNIFE_COLUMNS].to_numpy(float)
+    expected = [row(block_of(53) != block)["value"] for block in range(len(WITHOUT))]
+    values = row(np.ones(53, bool))[WITHOUT].to_numpy(float)
     assert values == pytest.approx(expected, abs=1e-12)
 
 
@@ -100,12 +101,14 @@ def test_each_seed_is_compared_with_its_own_probes_of_the_pretrained_model():
     probes = np.random.default_rng(0).integers(1, 9, size=(3, 20, 3))
     scores, runs = f1(probes.sum(axis=1)), [(1, 1), (1, 2)]
     model, pretrained = side([probes[:1], probes[1:2]], *runs), side([probes], (1, 0))
-    table = deltas("mnli", "base", model, pretrained, dict.fromkeys(runs, (1, 0)), draws=2)
+    table = in_columns(
+        deltas("mnli", "base", model, pretrained, dict.fromkeys(runs, (1, 0)), draws=2)
+    )
     expected = scores[:2] - [scores[[0, 2]].mean(), scores[1]]
     assert table["value"].to_numpy() == pytest.approx(expected, abs=1e-12)
     # Runs of a fine-tuned reference share no probe.
     tuned = side([probes[:2], probes[1:]], *runs)
-    table = deltas("mnli", "rte", model, tuned, dict(zip(runs, runs)), draws=2)
+    table = in_columns(deltas("mnli", "rte", model, tuned, dict(zip(runs, runs)), draws=2))
     expected = scores[:2] - [scores[:2].mean(), scores[1:].mean()]
     assert table["value"].to_numpy() == pytest.approx(expected, abs=1e-12)
 
@@ -115,12 +118,12 @@ def test_deltas_compare_the_replicates_and_variants_of_both():
     base = side([counts, counts[:, ::-1]], (1, 0), (2, 0))
     base[counts_key("pos", "lexical", "clean", 1, 0)] = counts
     model, pairs = side([counts[:, ::-1]], (2, 1)), {(2, 1): (2, 0)}
-    [row] = deltas("mnli", "base", model, base, pairs).to_dict("records")
+    [row] = in_columns(deltas("mnli", "base", model, base, pairs)).to_dict("records")
     assert row == {
         "metric": "edge_probe_delta", "model": "mnli", "reference": "base", "task": "pos",
         "variant": "mix",
         "view": "clean", "init": 2, "seed": 1, "value": 0, "p": 1, "n": 20,
-        **dict.fromkeys(JACKKNIFE_COLUMNS, 0),
+        **dict.fromkeys(WITHOUT, 0),
     }  # fmt: skip
     ids = {sentences_key("pos"): np.arange(1, 21).astype(str)}
     with pytest.raises(UserError, match="different test sentences of pos"):

@@ -3,6 +3,7 @@ from itertools import compress
 import numpy as np
 import pytest
 import torch
+from made_tables import WITHOUT, in_columns
 from probes.edge_world import LAYERS, WIDTH, make
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -18,7 +19,7 @@ from bertshift.probes.structural import (
     fit,
     word_vectors,
 )
-from bertshift.rows.blocks import BLOCKS, JACKKNIFE_COLUMNS, block_of
+from bertshift.rows.blocks import BLOCKS, block_of
 from bertshift.seeds import seed_from
 
 CPU = torch.device("cpu")
@@ -150,7 +151,7 @@ def test_from_a_file_to_the_table(stored, capsys):
 
     def run(settings):
         sources = {(1, 2): world.source}
-        return structural.probe("rte", sources, world.sentences, settings, world.parts)
+        return in_columns(structural.probe("rte", sources, world.sentences, settings, world.parts))
 
     table = run(settings)
     assert set(table["layer"]) == {0, 1, 2} and set(table["rank"]) == {WIDTH}
@@ -162,7 +163,7 @@ def test_from_a_file_to_the_table(stored, capsys):
         ("distance", "uuas"): 12,
     }
     sentences = table["split"].map({"dev": 7, "test": 8})  # fewer than blocks
-    assert table[JACKKNIFE_COLUMNS].notna().sum(axis=1).equals(sentences)
+    assert table[WITHOUT].notna().sum(axis=1).equals(sentences)
     n = table.groupby(["split", "measure"])["n"].unique()
     edges = sum(len(tree["words"]) - 2 for tree in rows if tree["split"] == "test")
     assert n["dev", "spearman"] == [7] and n["test", "root_accuracy"] == [8]

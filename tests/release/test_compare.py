@@ -6,12 +6,12 @@ import pytest
 import yaml
 from made_archives import write
 from made_papers import shipped, stretched
+from made_tables import WITHOUT
 
 from bertshift.files import read_tsv
 from bertshift.page import compared, listing
 from bertshift.release import __main__ as release
 from bertshift.release import archive, compare
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 NAME = "hao2020/figure2"
@@ -20,7 +20,7 @@ NAME = "hao2020/figure2"
 def turned(name, item):
     """Deeper models, whose SVCCA distances fall over layers."""
     return {
-        path: table.assign(**(0.9 - table.filter(["value", *JACKKNIFE_COLUMNS])))
+        path: table.assign(**(0.9 - table.filter(["value", *WITHOUT])))
         for path, table in stretched(name, item).items()
     }
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made_tables import WITHOUT, in_columns
 
 from bertshift.errors import UserError
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of
+from bertshift.rows.blocks import block_of
 from bertshift.rows.gains import Scored, gain_table, gains
 from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
 
@@ -77,14 +78,14 @@ def test_every_pair_is_a_row_and_other_examples_are_refused(classes):
                 "checkpoints": {"1": {"label": "a"}, "2": {"label": "b"}}, "pairs": [[[1, 1], [1, 1]], [[2, 1], [2, 1]]]}  # fmt: skip
 
     def tabulate(*pairs):
-        return gain_table(pairs, settings, {"labels": LABELS}, "toys train")
+        return in_columns(gain_table(pairs, settings, {"labels": LABELS}, "toys train"))
 
     table = tabulate((after, before), (before, after))
     columns = ["failed", "ref_failed", "checkpoint"]
     assert table[columns].to_numpy().tolist() == [[False, True, "a"], [True, False, "b"]]
     assert table["delta"].sum() == pytest.approx(0)
     gain = np.diff([(predicted == gold)[block_of(80) != 7].mean() for predicted in predictions])
-    assert table[JACKKNIFE_COLUMNS[7]].tolist() == pytest.approx([*gain, *-gain])
+    assert table[WITHOUT[7]].tolist() == pytest.approx([*gain, *-gain])
     assert table["data"][0] == "toys dev 80 of 80 (generated); trained on toys train"
     fewer = before._replace(predictions=before.predictions.iloc[:50])
     with pytest.raises(UserError, match="wnli\\+toy and toy were scored on other examples"):

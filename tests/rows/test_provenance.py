@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from bertshift.files import write_json
-from bertshift.metrics.pairs import metric_table
+from bertshift.metrics.pairs import frame, metric_table
 from bertshift.rows.provenance import forgetting_table, probe_table
 
 ROW = {"variant": "nats", "layer": 1, "ref_layer": 1, "head": 0, "value": 0.5, "sd": 0.1, "n": 10}
@@ -35,7 +35,7 @@ def test_rows_of_the_reference_by_itself_name_its_own_checkpoint(inputs):
     }  # fmt: skip
 
     def compare(pairs):
-        return pd.DataFrame([pairs[0].keys | ROW, pairs[0].keys | ROW | {"model": "base"}])
+        return frame([pairs[0].keys | ROW, pairs[0].keys | ROW | {"model": "base"}])
 
     table = metric_table("attention_to", compare, settings, inputs())
     assert table["checkpoint"].tolist() == ["24x1024", "24x1024"]
@@ -52,7 +52,7 @@ def test_either_side_of_a_comparison_may_have_failed_to_train(inputs):
     }  # fmt: skip
 
     def compare(pairs):
-        return pd.DataFrame(pair.keys | ROW for pair in pairs)
+        return frame(pair.keys | ROW for pair in pairs)
 
     table = metric_table("js", compare, settings, inputs(0.7, 0.51, 0.5, 0.9))
     assert table["failed"].tolist() == [False, True]

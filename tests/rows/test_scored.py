@@ -15,7 +15,7 @@ from bertshift.rows.scored import (
     with_blocks,
     without_blocks,
 )
-from bertshift.rows.table import Table, of_columns
+from bertshift.rows.table import Table
 from bertshift.tasks.scores import pearson
 
 EXAMPLES = 110
@@ -107,7 +107,7 @@ def test_a_table_of_scores_and_its_blocks(read, tmp_path):
     table = pd.DataFrame({"metric": "accuracy", "value": value, "majority": 0.5})
     scores = [{"scores": {"accuracy": accuracy}} for accuracy in value]
     predictions = [read(gold=gold, prediction=predicted) for predicted in runs]
-    of_columns(with_blocks(table, scores, predictions, ["0", "1"])).write(tmp_path / "rte.tsv")
+    with_blocks(table, scores, predictions, ["0", "1"]).write(tmp_path / "rte.tsv")
     table = Table.read(tmp_path / "rte.tsv")
     without = np.array([jackknife(accuracy_score, gold, predicted) for predicted in runs])
     expected = np.array(interval(value, without, SHARE)).T

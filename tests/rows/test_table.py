@@ -5,8 +5,8 @@ from scipy import stats
 
 from bertshift.errors import UserError
 from bertshift.files import read_tsv, write_tsv
-from bertshift.rows.blocks import BLOCKS, in_columns, interval
-from bertshift.rows.table import Table, concat, concatenate, of_columns
+from bertshift.rows.blocks import BLOCKS, interval, padded
+from bertshift.rows.table import Table, concat, concatenate
 from bertshift.version import version
 
 
@@ -59,7 +59,7 @@ def test_a_table_with_blocks_comes_back(tmp_path):
     blocks = tmp_path / "mnli.at10_vs_base.blocks.npy"
     twenty, five = generator.normal(size=BLOCKS), generator.normal(size=5)
     shown = pd.DataFrame({"layer": [1, 2], "value": [0.5, 0.25], "sd": 1.0})
-    of_columns(shown.join(in_columns([twenty, five]))).write(path)
+    Table.of(shown, padded([twenty, five])).write(path)
     written, back = read_tsv(path), Table.read(path)
     assert list(written) == ["layer", "value", "low", "high", "sd", "version"]
     assert written.loc[1, ["low", "high"]].tolist() == pytest.approx(list(interval(0.25, five)))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from made_tables import in_columns
 from made_toys import SETTINGS, TOKENIZER, bert_with
 from training.toy_data import toy_rows, write_data
 
@@ -104,8 +105,8 @@ def test_tables_have_a_row_for_each_run(in_turn):
     provenance = {"task": "toy", "scale": "demo", "checkpoints": {"1": {"label": "made"}}}
     runs = {name: folder / name for name in RUNS}
     settings = {"row": row, "layers": 2, "provenance": provenance}
-    tables = sweep_tables(dict(reversed(scores.items())), runs, settings, ["no", "yes"])
-    table, losses = (table.set_index("model") for table in tables)
+    of_scores, losses = sweep_tables(dict(reversed(scores.items())), runs, settings, ["no", "yes"])
+    table, losses = (rows.set_index("model") for rows in (in_columns(of_scores), losses))
     assert [*table.index] == list(RUNS) and (table["epochs"] == 2).all()
     assert {*table["data"]} == {"toys train 48 of 48 (generated); toys dev 24 of 24 (generated)"}
     # The last of 24 examples is in one block with the one before.

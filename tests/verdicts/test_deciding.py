@@ -4,12 +4,11 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from made_tables import measured
+from made_tables import WITHOUT, measured
 from scipy import stats
 
 from bertshift.errors import UserError
 from bertshift.papers import by_name, catalogue
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.verdicts.deciding import (
     ALL,
     FAILS,
@@ -376,7 +375,7 @@ def with_blocks(rows, effects):
     effects are [20] for all rows alike or [rows, 20]."""
     effects = np.broadcast_to(effects, (len(rows), 20))
     left_out = rows["value"].to_numpy()[:, None] - effects / 19
-    return rows.join(pd.DataFrame(left_out, rows.index, JACKKNIFE_COLUMNS))
+    return rows.join(pd.DataFrame(left_out, rows.index, WITHOUT))
 
 
 def with_noise(rows, rng, deviation):
@@ -428,7 +427,7 @@ def test_a_head_that_gains_is_found_on_other_seeds_and_inputs(published):
     assert decide_about(paper, rows, gains, high=0.4, each=ALL)["verdict"] == HOLDS
     assert decide_about(paper, rows, gains, low=0.4, each=SOME)["verdict"] == FAILS
     # Without blocks the inputs that pick are those that measure.
-    row = decide_about(paper, rows.drop(columns=JACKKNIFE_COLUMNS), gains, low=0.01, each=SOME)
+    row = decide_about(paper, rows.drop(columns=WITHOUT), gains, low=0.01, each=SOME)
     assert row["verdict"] == UNDECIDED and "without each block" in row["reason"]
 
 

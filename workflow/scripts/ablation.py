@@ -8,7 +8,6 @@ with job(snakemake) as settings:
     from bertshift.ablation.table import ablate, with_provenance
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import atomic, read_json
-    from bertshift.rows.table import of_columns
 
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
@@ -26,4 +25,5 @@ with job(snakemake) as settings:
     for file in snakemake.input.scores:
         replicate = settings["runs"][str(Path(file).parent)]
         outcomes[tuple(replicate)] = read_json(file)
-    of_columns(with_provenance(table, settings, sidecar, outcomes)).write(snakemake.output.table)
+    rows = with_provenance(table.rows, settings, sidecar, outcomes)
+    table.keep(rows).write(snakemake.output.table)

@@ -7,7 +7,6 @@ with job(snakemake) as settings:
 
     from bertshift.files import read_json, read_jsonl
     from bertshift.metrics.pairs import metric_table, model_folders
-    from bertshift.rows.table import of_columns
 
     # Not by the rule's name: another workflow that uses this one may change it.
     metric = Path(snakemake.output[0]).parent.name
@@ -26,4 +25,4 @@ with job(snakemake) as settings:
         }
     module = import_module(f"bertshift.metrics.{settings['module']}")
     compare = partial(module.compare, **arguments)
-    of_columns(metric_table(metric, compare, settings, inputs)).write(snakemake.output[0])
+    metric_table(metric, compare, settings, inputs).write(snakemake.output[0])

@@ -6,7 +6,6 @@ with job(snakemake) as settings:
     from bertshift.metrics import cosine_padded
     from bertshift.metrics.pairs import comparisons
     from bertshift.rows.provenance import compared
-    from bertshift.rows.table import of_columns
 
     stimuli = {
         name: sample(list(read_jsonl(file)), settings["inputs"], name, "padded")
@@ -18,5 +17,5 @@ with job(snakemake) as settings:
         for run, ref_run, keys in comparisons("cosine", settings)
     ]
     table = cosine_padded.compare_saved(pairs, stimuli, settings["pad_to"])
-    table = compared(table, settings, snakemake.input, settings["inputs"])
-    of_columns(table).write(snakemake.output[0])
+    rows = compared(table.rows, settings, snakemake.input, settings["inputs"])
+    table.keep(rows).write(snakemake.output[0])

@@ -6,7 +6,6 @@ with job(snakemake) as settings:
     from bertshift.files import read_tsv
     from bertshift.probes.scores import deltas
     from bertshift.rows.provenance import ORIGIN
-    from bertshift.rows.table import of_columns
 
     table = deltas(
         settings["model"],
@@ -15,5 +14,6 @@ with job(snakemake) as settings:
         np.load(snakemake.input.reference),
         {tuple(run): tuple(ref_run) for run, ref_run in settings["pairs"]},
     )
-    origin = read_tsv(snakemake.input.table)[["init", "seed", *ORIGIN, "failed"]].drop_duplicates()
-    of_columns(table.merge(origin, on=["init", "seed"], how="left")).write(snakemake.output[0])
+    run = ["init", "seed"]
+    origin = read_tsv(snakemake.input.table)[[*run, *ORIGIN, "failed"]].drop_duplicates()
+    table.keep(table.rows.join(origin.set_index(run), on=run)).write(snakemake.output[0])

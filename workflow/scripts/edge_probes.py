@@ -10,7 +10,6 @@ with job(snakemake) as settings:
     from bertshift.probes.edge import probe
     from bertshift.probes.settings import ProbeSettings
     from bertshift.rows.provenance import probe_table
-    from bertshift.rows.table import of_columns
     from bertshift.running.parts import PartCache
 
     cache = PartCache.beside(snakemake.output.table, snakemake.params.code)
@@ -25,5 +24,6 @@ with job(snakemake) as settings:
     )
     with atomic(snakemake.output.counts) as path, open(path, "wb") as file:
         np.savez(file, **counts)
-    of_columns(probe_table(table, settings, snakemake.input)).write(snakemake.output.table)
+    rows = probe_table(table.rows, settings, snakemake.input)
+    table.keep(rows).write(snakemake.output.table)
     cache.remove()

@@ -6,7 +6,6 @@ with job(snakemake) as settings:
     from bertshift.files import read_jsonl
     from bertshift.metrics.forgetting import forgetting
     from bertshift.rows.provenance import forgetting_table
-    from bertshift.rows.table import of_columns
 
     corpus = snakemake.input.get("corpus")
     table = forgetting(
@@ -16,4 +15,5 @@ with job(snakemake) as settings:
         settings["stimuli"],
         Path(corpus) if corpus else None,
     )
-    of_columns(forgetting_table(table, settings, snakemake.input)).write(snakemake.output[0])
+    rows = forgetting_table(table.rows, settings, snakemake.input)
+    table.keep(rows).write(snakemake.output[0])

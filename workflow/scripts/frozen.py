@@ -5,7 +5,6 @@ from bertshift.running.jobs import job
 with job(snakemake) as settings:
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.probes.frozen import frozen, with_provenance
-    from bertshift.rows.table import of_columns
 
     data = Path(snakemake.input.examples).parent
     sidecar = read_sidecar(data)
@@ -13,4 +12,5 @@ with job(snakemake) as settings:
     table, used = frozen(
         settings["task"], settings["starts"], rows, sidecar, settings["max_train"]
     )
-    of_columns(with_provenance(table, settings, sidecar, used)).write(snakemake.output[0])
+    rows = with_provenance(table.rows, settings, sidecar, used)
+    table.keep(rows).write(snakemake.output[0])

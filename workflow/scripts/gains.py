@@ -5,7 +5,6 @@ with job(snakemake) as settings:
     from bertshift.rows.gains import Scored, gain_table
     from bertshift.rows.provenance import describe_training
     from bertshift.rows.scored import read_scored
-    from bertshift.rows.table import of_columns
 
     data = describe_training(snakemake.input.trainings)
     sidecar = read_json(snakemake.input.sidecar)
@@ -16,5 +15,4 @@ with job(snakemake) as settings:
         runs.append(Scored(*read_scored(scores, predictions, sidecar["labels"])))
     # Runs of the model and of the reference alternate.
     pairs = list(zip(runs[::2], runs[1::2]))
-    table = gain_table(pairs, settings, sidecar, data)
-    of_columns(table).write(snakemake.output[0], "delta")
+    gain_table(pairs, settings, sidecar, data).write(snakemake.output[0], "delta")

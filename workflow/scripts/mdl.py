@@ -6,7 +6,6 @@ with job(snakemake) as settings:
     from bertshift.activations.source import sources
     from bertshift.probes.mdl import CodeSettings, describe
     from bertshift.rows.provenance import probe_table
-    from bertshift.rows.table import of_columns
     from bertshift.running.parts import PartCache
 
     cache = PartCache.beside(snakemake.output[0], snakemake.params.code)
@@ -18,5 +17,6 @@ with job(snakemake) as settings:
         CodeSettings(**settings["probe"]),
         cache,
     )
-    of_columns(probe_table(table, settings, snakemake.input)).write(snakemake.output[0])
+    rows = probe_table(table.rows, settings, snakemake.input)
+    table.keep(rows).write(snakemake.output[0])
     cache.remove()

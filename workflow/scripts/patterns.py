@@ -8,7 +8,6 @@ with job(snakemake) as settings:
     from bertshift.patterns.shares import measure
     from bertshift.rows.blocks import write_measures
     from bertshift.rows.provenance import probe_table
-    from bertshift.rows.table import of_columns
 
     drawn = list(read_jsonl(snakemake.input.stimuli))
     rows = sample(drawn, settings["max_examples"], settings["task"], "dev")
@@ -21,10 +20,10 @@ with job(snakemake) as settings:
         Path(snakemake.input.classifier),
         read_tsv(snakemake.input.predictions),
     )
-    shares = probe_table(shares, settings, snakemake.input)
-    maps = probe_table(maps, settings, snakemake.input)
+    share_rows = probe_table(shares.rows, settings, snakemake.input)
+    map_rows = probe_table(maps, settings, snakemake.input)
     if len(rows) < len(drawn):
-        for table in (shares, maps):
+        for table in (share_rows, map_rows):
             table["data"] = f"{len(rows)} inputs of " + table["data"]
-    of_columns(shares).write(snakemake.output.shares)
-    write_measures(snakemake.output.maps, maps)
+    shares.keep(share_rows).write(snakemake.output.shares)
+    write_measures(snakemake.output.maps, map_rows)

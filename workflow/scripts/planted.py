@@ -5,7 +5,6 @@ with job(snakemake) as settings:
     from bertshift.files import read_jsonl
     from bertshift.metrics.planted import compare
     from bertshift.rows.provenance import planted_table
-    from bertshift.rows.table import of_columns
     from bertshift.running.parts import PartCache
 
     inputs = snakemake.input
@@ -18,5 +17,5 @@ with job(snakemake) as settings:
         settings["max_length"],
         cache,
     )
-    of_columns(planted_table(table, settings, inputs)).write(snakemake.output.table)
+    table.keep(planted_table(table.rows, settings, inputs)).write(snakemake.output.table)
     cache.remove()

@@ -6,7 +6,6 @@ with job(snakemake) as settings:
     from bertshift.data.relations import read_relations
     from bertshift.metrics.relation_heads import measure
     from bertshift.rows.provenance import probe_table
-    from bertshift.rows.table import of_columns
 
     folder = Path(snakemake.input.dump) / "relations"
     dumps = {
@@ -14,4 +13,5 @@ with job(snakemake) as settings:
     }
     relations = read_relations(Path(snakemake.input.relations).parent)
     table = measure(settings["model"], dumps, relations)
-    of_columns(probe_table(table, settings, snakemake.input)).write(snakemake.output[0])
+    rows = probe_table(table.rows, settings, snakemake.input)
+    table.keep(rows).write(snakemake.output[0])

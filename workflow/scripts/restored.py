@@ -7,7 +7,6 @@ with job(snakemake) as settings:
     from bertshift.data.examples import read_examples, read_sidecar
     from bertshift.files import read_jsonl
     from bertshift.rows.provenance import restored_table
-    from bertshift.rows.table import of_columns
 
     data = Path(snakemake.input.examples).parent
     table = restore(
@@ -20,4 +19,5 @@ with job(snakemake) as settings:
         settings["max_length"],
         settings["max_dev"],
     )
-    of_columns(restored_table(table, settings, snakemake.input)).write(snakemake.output[0])
+    rows = restored_table(table.rows, settings, snakemake.input)
+    table.keep(rows).write(snakemake.output[0])

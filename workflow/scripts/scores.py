@@ -6,7 +6,6 @@ with job(snakemake) as settings:
     from bertshift.files import read_json
     from bertshift.rows.provenance import score_table
     from bertshift.rows.scored import read_scored, with_blocks
-    from bertshift.rows.table import of_columns
 
     labels = read_json(snakemake.input.sidecar)["labels"]
     scores, predictions = [], []
@@ -19,4 +18,4 @@ with job(snakemake) as settings:
         scores.append(run_scores)
         predictions.append(run_predictions)
     table = with_blocks(score_table(scores, settings), scores, predictions, labels)
-    of_columns(table).write(snakemake.output[0])
+    table.write(snakemake.output[0])

@@ -7,7 +7,6 @@ if __name__ == "__main__":  # not in the workers, which import this file
         from bertshift.data.examples import read_sidecar
         from bertshift.files import read_json
         from bertshift.rows.blocks import write_measures
-        from bertshift.rows.table import of_columns
         from bertshift.running.memory import free_bytes, how_many_fit
         from bertshift.training.sweeps import sweep, sweep_tables
 
@@ -27,5 +26,5 @@ if __name__ == "__main__":  # not in the workers, which import this file
             scores[name] = read_json(f"{model_folder}/scores.json")
         labels = read_sidecar(data)["labels"]
         score_table, loss_table = sweep_tables(scores, folders, settings, labels)
-        of_columns(score_table).write(snakemake.output.scores)
+        score_table.write(snakemake.output.scores)
         write_measures(snakemake.output.losses, loss_table)

@@ -5,11 +5,11 @@ import re
 import pandas as pd
 import pytest
 from made_papers import real
+from made_tables import WITHOUT
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from bertshift.rows import labelling
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.verdicts.deciding import FAILS, HOLDS, UNTESTED
 
 
@@ -48,7 +48,7 @@ def with_states(tables, made):
         for attention, (variant, value) in values.items():
             is_part = (table["head"] == 0) & (table["measure"] == "js")
             rows = table[is_part & (table["variant"] == attention)].copy()
-            numbers = [name for name in ("value", *JACKKNIFE_COLUMNS) if name in rows]
+            numbers = [name for name in ("value", *WITHOUT) if name in rows]
             rows[numbers] = value + 1e-3 * rows[numbers]
             parts.append(rows.assign(measure="rsa_distance", variant=variant))
         added[path] = pd.concat(parts, ignore_index=True)

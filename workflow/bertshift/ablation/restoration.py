@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -28,7 +27,8 @@ from bertshift.models.heads import load_task_model
 from bertshift.models.loading import load_encoder
 from bertshift.models.restore import Restored, every_restoration
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import in_columns, outside
+from bertshift.rows.blocks import outside
+from bertshift.rows.table import Table, concat
 from bertshift.tasks.inference import best_device
 from bertshift.tasks.loading import Task, load_task
 
@@ -44,14 +44,14 @@ def restore(
     tokens: int | None,
     max_length: int,
     max_dev: int | None = None,
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate `movement` and `scores` for every run {folder, parent, init, seed, ref_init,
     ref_seed} of a model.
 
-    The columns `blocks.JACKKNIFE_COLUMNS` have the values without each block of inputs. `task` is
-    an entry of the configuration's tasks with its name; it is scored on at most `max_dev` of
-    `rows`. The last hidden states are those of `inputs`: rows of id, text_a and perhaps text_b,
-    cut to `max_length` pieces. UserError for a task that cannot be scored on such a sample.
+    `task` is an entry of the configuration's tasks with its name; it is scored on at most
+    `max_dev` of `rows`. The last hidden states are those of `inputs`: rows of id, text_a and
+    perhaps text_b, cut to `max_length` pieces. UserError for a task that cannot be scored on such
+    a sample.
     """
     if task["kind"] not in KINDS:
         raise UserError(
@@ -70,15 +70,13 @@ def restore(
             model.encoder, load_encoder(Path(run["parent"])).to(best_device())
         )
         index = encode(tokenizer, inputs, max_length)
-        table = pd.DataFrame(
-            [
-                *movement(model.encoder, restorations, index, tokens, task["name"]),
-                *scores(loaded_task, model, restorations, used, tokenizer),
-            ]
-        )
-        table = table.assign(**{key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")})
-        tables.append(pd.concat([table, in_columns(table.pop("jackknife"))], axis=1))
-    return pd.concat(tables, ignore_index=True)
+        records = [
+            *movement(model.encoder, restorations, index, tokens, task["name"]),
+            *scores(loaded_task, model, restorations, used, tokenizer),
+        ]
+        keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
+        tables.append(Table.of_records(records).assign(**keys))
+    return concat(tables)
 
 
 def movement(

@@ -14,7 +14,7 @@ from bertshift.errors import UserError
 from bertshift.models.ablate import NOTHING, Ablation
 from bertshift.models.heads import load_task_model
 from bertshift.models.tokenizer import load_tokenizer
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns, outside
+from bertshift.rows.blocks import outside, padded
 from bertshift.rows.provenance import ORIGIN, failed, of_runs
 from bertshift.rows.significance import (
     SCORES,
@@ -23,6 +23,7 @@ from bertshift.rows.significance import (
     paired_bootstrap,
     split_half,
 )
+from bertshift.rows.table import Table, concat
 from bertshift.tasks.inference import best_device
 from bertshift.tasks.loading import Task, load_task
 from bertshift.tasks.question_answering import AnswerSpans
@@ -83,7 +84,7 @@ def ablate(
     variants: Sequence[str],
     max_dev: int | None = None,
     confirm: int = 0,
-) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+) -> tuple[Table, dict[str, np.ndarray]]:
     """Tabulate `replicate` for every run of a model, on at most `max_dev` of `rows`.
 
     Where these are a sample of the rows that the task is scored on, each run's `extremes` are run
@@ -116,7 +117,7 @@ def ablate(
         table = replicate(loaded_task, used, predictions, headline)
         tables.append(table.assign(sample="sample" if is_sample else "complete", **keys))
         arrays |= _name_arrays(f"init{init}_seed{seed}", predictions, headline)
-        confirmed = extremes(table, confirm) if is_sample else []
+        confirmed = extremes(table.rows, confirm) if is_sample else []
         if confirmed:
             predictions = predict_ablations(
                 loaded_task, loaded_model, complete, tokenizer, [NOTHING, *confirmed]
@@ -126,7 +127,7 @@ def ablate(
             table = compare_ablations(loaded_task, complete, predictions, headline, others)
             tables.append(table.assign(sample="complete", **keys))
             arrays |= _name_arrays(f"init{init}_seed{seed}.complete", predictions, headline)
-    return pd.concat(tables, ignore_index=True), arrays
+    return concat(tables), arrays
 
 
 def _example_ids(rows: Sequence[dict]) -> np.ndarray:
@@ -160,7 +161,7 @@ def extremes(table: pd.DataFrame, confirm: int) -> list[Ablation]:
 
 def replicate(
     task: Task, rows: Sequence[dict], predictions: Mapping[Ablation, Sequence], headline: Headline
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate metric `ablation` as `compare_ablations` does, and for each variant one row of
     `ablation_split_half`.
 
@@ -169,8 +170,8 @@ def replicate(
     delta plus the score of the unchanged model.
     """
     table = compare_ablations(task, rows, predictions, headline)
-    base = table.loc[0, "value"]
-    heads = table[table["headline"] & (table["head"] > 0)]
+    base = table["value"][0]
+    heads = table.rows[table["headline"] & (table["head"] > 0)]
     best = []
     for _, group in heads.groupby("variant", sort=False):
         gains = split_half(
@@ -185,12 +186,13 @@ def replicate(
             "metric": "ablation_split_half",
             "value": base + gains.mean(),
             "delta": gains.mean(),
+            "p": np.nan,
+            "q": np.nan,
             "sd": gains.std(),
             "n": len(rows) // 2,
         }
-        row |= dict.fromkeys(["p", "q", *JACKKNIFE_COLUMNS], np.nan)
         best.append(row)
-    return pd.concat([table, pd.DataFrame(best)], ignore_index=True)
+    return concat([table, Table.of_records(best)])
 
 
 def compare_ablations(
@@ -199,7 +201,7 @@ def compare_ablations(
     predictions: Mapping[Ablation, Sequence],
     headline: Headline,
     others: int = 0,
-) -> pd.DataFrame:
+) -> Table:
     """Test the model under each ablation against the unchanged model, one row for each ablation
     and score.
 
@@ -207,7 +209,7 @@ def compare_ablations(
     `predictions`. Every row has value and delta (to the unchanged model). Rows of the headline
     also have p of "no difference" (exact McNemar where an example is right or wrong, else a paired
     bootstrap), q (Benjamini-Hochberg over all heads, or over all layers, of one variant) and
-    values without each block of examples (`blocks.JACKKNIFE_COLUMNS`). `others` counts further
+    values without each block of examples. `others` counts further
     heads from which these were selected; for q, their p is taken as 1, the most it can be.
     """
     scores = [task.score(rows, answers) for answers in predictions.values()]
@@ -230,16 +232,15 @@ def compare_ablations(
         for number, (ablation, score) in enumerate(zip(predictions, scores, strict=True))
         for name in task.metrics
     )
-    without = in_columns(score_without_blocks(headline)).iloc[table["number"]]
-    without = without.reset_index(drop=True).where(table["headline"])
-    table = pd.concat([table, without], axis=1)
+    left_out = padded(score_without_blocks(headline))[table["number"]]
+    left_out[~table["headline"]] = np.nan
     disabled = table[table["headline"] & (table["layer"] > 0)]
     for _, group in disabled.groupby(["variant", disabled["head"] == 0], sort=False):
         p = p_values(task.metrics[0], headline, group["number"], task.dataset)
         q = benjamini_hochberg(np.append(p, np.ones(others)))
         table.loc[group.index, "p"] = p
         table.loc[group.index, "q"] = q[: len(p)]
-    return table
+    return Table.of(table, left_out)
 
 
 def score_without_blocks(headline: Headline) -> np.ndarray:
@@ -297,7 +298,6 @@ def with_provenance(
         "sd",
         "n",
         *ORIGIN,
-        *JACKKNIFE_COLUMNS,
     ]
     return table.assign(
         failed=[failed(outcomes[run]) for run in zip(table["init"], table["seed"], strict=True)],

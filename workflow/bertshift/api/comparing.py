@@ -47,7 +47,7 @@ from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.naming import draw_number, noise_of
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
+from bertshift.rows.table import Table, concat
 from bertshift.seeds import seed_from
 
 MOSTLY = 0.9  # of the texts differ, in samples of natural text
@@ -158,7 +158,7 @@ def compare(
             ]
     given = given_names(models, references)
     about = {"texts": len(rows), "checkpoints": checkpoints, "given": given}
-    table = pd.concat(tables, ignore_index=True)
+    table = concat(tables)
     change = Change(
         table, model_name, reference_name, about, left_out, noise_draws, own, in_orders
     )
@@ -287,7 +287,7 @@ def _measure(
     tokens: int | None,
     names: Mapping[str, str],
     bar: tqdm,
-) -> tuple[list[pd.DataFrame], dict[str, Shown], dict[str, str]]:
+) -> tuple[list[Table], dict[str, Shown], dict[str, str]]:
     """Return the measures' tables, the titles and kinds of the user's own, and the reasons of
     those that could not be taken. names: of models, by activation file."""
     tables, own, left_out = [], {}, {}
@@ -317,7 +317,7 @@ def _measure(
     return tables, own, left_out
 
 
-def _check_measured(table: pd.DataFrame, shown: Shown) -> None:
+def _check_measured(table: Table, shown: Shown) -> None:
     """Raise UserError for a table without a measure's first variant, as RSA of a word alone in
     each text, which is the same token again and again."""
     if not (table["variant"] == shown.rows["variant"]).any():
@@ -333,11 +333,11 @@ def _measure_made(
     tokens: int | None,
     names: Mapping[str, str],
     bar: tqdm,
-) -> tuple[list[pd.DataFrame], dict[str, str]]:
+) -> tuple[list[Table], dict[str, str]]:
     """Return a table of what layers make and what arrives for each of these measures, with its
     variants `<variant>_made` and `<variant>_arrived`, and {"made": why there is none}."""
     bar.set_description("made")
-    tables: list[pd.DataFrame] = []
+    tables: list[Table] = []
     if not measures:
         bar.update()
         return tables, {}
@@ -346,17 +346,17 @@ def _measure_made(
     distances = [OF_STATES[name][0] for name in measures]
     try:
         with _silence_stderr(), called(dict(names)):
-            rows = made_metric.compare(pairs, folders, tokens, distances)
+            complete_table = made_metric.compare(pairs, folders, tokens, distances)
     except UserError as error:
         return tables, {"made": str(error)}
     finally:
         bar.update()
     for name in measures:
         distance, variant, convert = OF_STATES[name]
-        table = rows[rows["measure"] == distance].drop(columns="measure")
+        table = complete_table.where(complete_table["measure"] == distance).drop("measure")
+        table = table.with_numbers(convert(table.numbers))
         variants = f"{variant}_" + table["variant"]
-        converted = convert(table.filter(["value", *JACKKNIFE_COLUMNS]))
-        tables.append(table.assign(metric=name, variant=variants, **converted))
+        tables.append(table.assign(metric=name, variant=variants))
     return tables, {}
 
 

@@ -11,9 +11,9 @@ from bertshift.errors import UserError
 from bertshift.measures import ANY, CORRELATION, Shown
 from bertshift.metrics import reordered
 from bertshift.naming import noise_of, seed_and_draw
-from bertshift.rows import statistics
+from bertshift.rows import ranges, statistics
 from bertshift.rows.design import Study
-from bertshift.rows.table import Table, of_columns
+from bertshift.rows.table import Table
 
 # Columns of `table` by the ending of the variant whose values they have.
 BESIDE = {"null": "_null", "made": "_made", "arrived": "_arrived"}
@@ -30,15 +30,15 @@ TESTS = ["measure", "null", "draws", "layer", "p"]
 class Measurements:
     """The differences between a model and its reference, by layer and head.
 
-    rows: of every replicate, in the columns of the workflow's tables, where CKA's values are
-    distances; table: means over replicates; left_out: {measure: why it could not be taken}; about:
-    the number of texts, the checkpoints, and the names of both sides as given; draws: the number
-    of models made by noise for each replicate, whose rows have `noise_of(model)` as `model`;
-    own: {the user's own measure: its title and kind}; in_orders: similarities with the texts in
-    other orders (`metrics.reordered.compare`).
+    results: the table of every replicate and model made by noise, in the columns of the workflow's
+    tables, where CKA's values are distances; table: means over replicates; left_out: {measure: why
+    it could not be taken}; about: the number of texts, the checkpoints, and the names of both
+    sides as given; draws: the number of models made by noise for each replicate, whose rows have
+    `noise_of(model)` as `model`; own: {the user's own measure: its title and kind}; in_orders:
+    similarities with the texts in other orders (`metrics.reordered.compare`).
     """
 
-    rows: pd.DataFrame = field(repr=False)
+    results: Table = field(repr=False)
     model: str
     reference: str
     about: Mapping = field(default_factory=dict)
@@ -80,14 +80,14 @@ class Measurements:
         return {name: measure.shown for name, measure in CHOICES.items()} | dict(self.own)
 
     @property
-    def own_rows(self) -> pd.DataFrame:
-        """The rows of the model itself, without those of models made by noise."""
-        return self.rows[self.rows["model"] == self.model]
+    def rows(self) -> pd.DataFrame:
+        """The rows of `results`."""
+        return self.results.rows
 
     @cached_property
     def measured(self) -> Table:
-        """The table of `own_rows`."""
-        return _make_table(self.own_rows)
+        """The table of the model itself, without models made by noise."""
+        return _as_shown(self.results.where(self.results["model"] == self.model))
 
     def _summarise_noise(self) -> pd.DataFrame:
         """Calculate the mean, the smallest and the largest draw, by BY."""
@@ -96,10 +96,10 @@ class Measurements:
 
     def _number_noise(self) -> Table:
         """Take the rows of models made by noise, with `seed` of the replicate and `draw`."""
-        rows = self.rows[self.rows["model"] == noise_of(self.model)]
-        numbers = [seed_and_draw(number, self.draws) for number in rows["seed"]]
+        noise = self.results.where(self.results["model"] == noise_of(self.model))
+        numbers = [seed_and_draw(number, self.draws) for number in noise["seed"]]
         seeds, draws = zip(*numbers, strict=True)
-        return _make_table(rows.assign(seed=seeds, draw=draws))
+        return _as_shown(noise.assign(seed=seeds, draw=draws))
 
     @cached_property
     def profile(self) -> pd.DataFrame:
@@ -273,16 +273,13 @@ class Measurements:
         return top, sorted(means.loc[~is_less, "layer"])
 
 
-def _make_table(rows: pd.DataFrame) -> Table:
-    """Make the table of a change's rows, with distances of a similarity (CKA) as similarities.
-
-    Values of a user's own measure have any range.
-    """
-    table = of_columns(rows)
+def _as_shown(table: Table) -> Table:
+    """Convert distances of a similarity (CKA) to similarities, and set the range of each row's
+    measure; a user's own has any."""
     names = [name for name, measure in CHOICES.items() if measure.similarity]
     is_distance = table["metric"].isin(names)
     is_own = ~table["metric"].isin(CHOICES)
-    bounds = table.bounds.copy()
+    bounds = ranges.of(table.rows)
     bounds[is_distance], bounds[is_own] = CORRELATION, ANY
     numbers = table.numbers
     numbers.loc[is_distance] = 1 - numbers.loc[is_distance]

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.sampling import is_special_or_first, sample_tokens
 from bertshift.errors import UserError
 from bertshift.measures import Shown
 from bertshift.metrics.pairs import Pair, frame, matched_layers, opened, token_blocks
+from bertshift.rows.table import Table
 
 VARIANT = "content"
 TOKENS = 5000
@@ -17,9 +17,7 @@ TOLERANCE = 1e-6  # of 0 or 1, the values of equal states
 Function = Callable[[np.ndarray, np.ndarray], float]
 
 
-def compare(
-    function: Function, name: str, pairs: Sequence[Pair], tokens: int = TOKENS
-) -> pd.DataFrame:
+def compare(function: Function, name: str, pairs: Sequence[Pair], tokens: int = TOKENS) -> Table:
     """Tabulate a function of x and y, [tokens, width] in float64, one row for each pair and layer.
 
     Tokens are neither special nor the first of a text; at most `tokens` are drawn. The function is

@@ -178,7 +178,7 @@ def _name_left_out(found: Measurements) -> list[str]:
 
 
 def _count_replicates(found: Measurements) -> int:
-    return len(found.own_rows[["init", "seed"]].drop_duplicates())
+    return len(found.measured.rows[["init", "seed"]].drop_duplicates())
 
 
 def _name_units(found: Measurements) -> str:

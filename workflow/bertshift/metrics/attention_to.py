@@ -23,7 +23,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from transformers import PreTrainedModel
 
 from bertshift.activations.rerun import Rerun
@@ -33,6 +32,7 @@ from bertshift.errors import UserError
 from bertshift.metrics.attention_norms import value_norms
 from bertshift.metrics.pairs import Pair, frame, head_rows, opened
 from bertshift.models.loading import load_encoder
+from bertshift.rows.table import Table
 
 # Universal tags and relations, where the paper takes spaCy's: its objects include predicate nouns
 # ("attr", which heads its clause here), its subjects the agents of passives (here "obl"), its
@@ -48,7 +48,7 @@ def compare(
     pairs: list[Pair],
     annotations: Mapping[str, tuple[Sequence[Mapping], str]],
     folders: Mapping[Path, Path],
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate attention, one row for each model, layer, head (0: their mean), kind of token
     (`token`) and variant.
 

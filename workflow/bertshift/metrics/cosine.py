@@ -9,11 +9,11 @@ reference's layer (`matching`).
 """
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.store import Maps
 from bertshift.metrics.matching import partners, with_partners
 from bertshift.metrics.pairs import Pair, attention_maps, frame, head_rows, map_sums
+from bertshift.rows.table import Table
 
 
 def _products(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ def per_map(p: Maps, q: Maps) -> np.ndarray:
     return quotient(dot, p_square, q_square).reshape(-1, p.heads)
 
 
-def compare(pairs: list[Pair]) -> pd.DataFrame:
+def compare(pairs: list[Pair]) -> Table:
     """Tabulate variants "crop" and "matched", one row for each pair, layer and head (0: their
     mean); sd and n are over examples.
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from torch import Tensor
 
 from bertshift.activations.extract import encode, padded_attention
@@ -20,6 +19,7 @@ from bertshift.metrics.pairs import frame, head_rows
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
+from bertshift.rows.table import Table, concat
 
 
 def compare(
@@ -30,7 +30,7 @@ def compare(
     keys: dict,
     pad_to: int = 200,
     batch_size: int = 8,
-) -> pd.DataFrame:
+) -> Table:
     """Compare two models that run side by side, one row for each layer and head (0: their mean).
     Sums are in float64; nothing is stored.
 
@@ -79,7 +79,7 @@ def _cosines(p: Tensor, q: Tensor) -> np.ndarray:
 
 def compare_saved(
     pairs: Sequence[tuple[str, str, dict]], stimuli: Mapping[str, Sequence[dict]], pad_to: int
-) -> pd.DataFrame:
+) -> Table:
     """Run `compare` for every pair (folder, reference's folder, keys) on the inputs that its key
     `stimuli` names."""
     tables = []
@@ -101,4 +101,4 @@ def compare_saved(
         model = load_encoder(Path(folder))
         reference_model = load_encoder(Path(reference))
         tables.append(compare(model, reference_model, tokenizer, rows, keys, pad_to))
-    return pd.concat(tables, ignore_index=True)
+    return concat(tables)

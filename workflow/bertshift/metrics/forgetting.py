@@ -19,7 +19,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -34,7 +33,8 @@ from bertshift.models.language_head import LanguageHead, load_language_model
 from bertshift.models.layers import norms_of, read
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer, pieces
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of, left_out
+from bertshift.rows.blocks import block_of, left_out
+from bertshift.rows.table import Table, concat
 from bertshift.running.memory import in_parts
 from bertshift.seeds import seed_from
 from bertshift.tasks.inference import best_device
@@ -217,13 +217,13 @@ def forgetting(
     max_length: int,
     stimuli: str,
     corpus: Path | None = None,
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate `forgetting` and `weights_moved` for every run.
 
     Metric forgetting, in nats: variants `model` and `parent` have a row for each layer. `unigram`
     and `forgotten`, which is model minus parent, have one at the last layer of the model. sd is
-    the standard deviation between the n hidden words; the columns blocks.JACKKNIFE_COLUMNS have
-    the value without each block of inputs. Metric weights_moved has the rows of `moved`.
+    the standard deviation between the n hidden words. Metric weights_moved has the rows of
+    `moved`, which have no values without a block of inputs.
 
     runs: {folder, parent, init, seed, ref_init, ref_seed}; `parent` is the folder of the
         checkpoint
@@ -244,9 +244,9 @@ def forgetting(
             parent = None  # frees the memory of the parent before
             parent = _Parent(Path(folder), rows, max_length, stimuli, corpus)
         keys = {key: run[key] for key in ("init", "seed", "ref_init", "ref_seed")}
-        run_rows = pd.DataFrame(parent.compare(load_encoder(Path(run["folder"]))))
-        tables.append(run_rows.assign(**keys))
-    return pd.concat(tables, ignore_index=True)
+        table = Table.of_records(parent.compare(load_encoder(Path(run["folder"]))))
+        tables.append(table.assign(**keys))
+    return concat(tables)
 
 
 class _Parent:
@@ -287,10 +287,10 @@ class _Parent:
         last = len(model_losses) - 1
         for variant, layers in (("model", model_losses), ("parent", self.parent_losses)):
             for layer, values in enumerate(layers):
-                yield _summarise(variant, layer, values) | self.average_without_blocks(values)
+                yield self._summarise_words(variant, layer, values)
         yield _summarise("unigram", last, self.unigram)
         forgotten = model_losses[-1] - self.parent_losses[-1]
-        yield _summarise("forgotten", last, forgotten) | self.average_without_blocks(forgotten)
+        yield self._summarise_words("forgotten", last, forgotten)
         for variant, layer, value in moved(model, self.encoder):
             yield {
                 "metric": "weights_moved",
@@ -301,10 +301,10 @@ class _Parent:
                 "n": 1,
             }
 
-    def average_without_blocks(self, values: np.ndarray) -> dict[str, float]:
-        """Average losses without the words of each block of inputs."""
+    def _summarise_words(self, variant: str, layer: int, values: np.ndarray) -> dict:
+        """Summarise losses of the words, also without those of each block of inputs."""
         means = left_out(np.bincount(self.block, values), np.bincount(self.block))
-        return dict(zip(JACKKNIFE_COLUMNS, means))
+        return _summarise(variant, layer, values) | {"jackknife": means}
 
 
 def _summarise(variant: str, layer: int, values: np.ndarray) -> dict:

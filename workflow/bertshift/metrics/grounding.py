@@ -91,7 +91,7 @@ def ground(
             rows += _block_rows(block, files, behaviours, stimuli, tokens)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    return frame(rows, extra=EXTRA)
+    return frame(rows, extra=EXTRA).rows
 
 
 def _block_rows(runs, files, behaviours, stimuli, tokens) -> Iterator[dict]:

@@ -12,11 +12,11 @@ may not see, as those of later tokens in a decoder, are 0 in both maps and add n
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.store import Maps
 from bertshift.metrics.matching import partners, with_partners
 from bertshift.metrics.pairs import Pair, attention_maps, frame, head_rows, map_sums
+from bertshift.rows.table import Table
 
 # Below every float32: makes 0 ln 0 equal 0, and changes no other value.
 TINY = np.float64(1e-300)
@@ -61,7 +61,7 @@ def per_map(p: Maps, q: Maps) -> np.ndarray:
     return np.maximum(total / (2 * lengths), 0).reshape(-1, p.heads)
 
 
-def compare(pairs: list[Pair]) -> pd.DataFrame:
+def compare(pairs: list[Pair]) -> Table:
     """Tabulate JS, one row for each pair, layer, head (0: their mean) and variant ("nats", "bits",
     "matched" in nats).
 

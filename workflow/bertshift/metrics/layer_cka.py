@@ -35,6 +35,7 @@ from bertshift.errors import UserError
 from bertshift.metrics.cka import LEAST_HSIC
 from bertshift.metrics.hidden_states import FEWEST, LEAST_SPREAD, CenteredStates, token_classes
 from bertshift.metrics.pairs import Pair, frame, opened, tell_undefined, token_blocks
+from bertshift.rows.table import Table
 
 BLOCK = 1000  # tokens: two such parts of 26 layers take 0.3 GB at width 768
 # Each map compares (these layers, those layers).
@@ -176,7 +177,7 @@ def contrast(cells: pd.Series) -> float:
     return float(mean_within - mean_across)
 
 
-def compare(pairs: list[Pair], tokens: int | None = 5000) -> pd.DataFrame:
+def compare(pairs: list[Pair], tokens: int | None = 5000) -> Table:
     """Tabulate CKA, one row for each pair, class of tokens, map of MAPS (the variant) and pair of
     layers.
 

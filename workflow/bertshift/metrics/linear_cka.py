@@ -7,7 +7,6 @@ Distances, 1 - CKA. The formulas are in `cka`.
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.activations.store import Activations
@@ -19,6 +18,7 @@ from bertshift.metrics.hidden_states import (
     token_classes,
 )
 from bertshift.metrics.pairs import Pair, frame, opened_by_reference
+from bertshift.rows.table import Table
 
 CLASS = "content"
 TOKENS = 20_000
@@ -30,7 +30,7 @@ def sample(activations: Activations, tokens: int | None, stimuli: str) -> np.nda
     return drawn[token_classes(activations)[CLASS][drawn]]
 
 
-def compare(pairs: list[Pair], tokens: int | None = TOKENS) -> pd.DataFrame:
+def compare(pairs: list[Pair], tokens: int | None = TOKENS) -> Table:
     """Tabulate 1 - CKA, one row for each pair, layer and variant ("cka_debiased", "cka_biased",
     nulls).
 

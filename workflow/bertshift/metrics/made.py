@@ -26,7 +26,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.rerun import Rerun, RerunBatch
 from bertshift.activations.store import Activations
@@ -37,6 +36,7 @@ from bertshift.metrics.pairs import Pair, frame, opened, token_blocks
 from bertshift.models.family import family_of, layers_of
 from bertshift.models.layers import with_feed_forward_of
 from bertshift.models.loading import load_encoder
+from bertshift.rows.table import Table
 
 MADE, ARRIVED, BOTH = "made", "arrived", "both"
 MADE_ATTENTION, MADE_FEED_FORWARD = "made_attention", "made_feed_forward"
@@ -233,7 +233,7 @@ def compare(
     folders: Mapping[Path, Path],
     tokens: int | None = None,
     measures: Sequence[str] = MEASURES,
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate what each layer makes and what arrives: one row for each pair, layer, variant
     (made, arrived) and `measure`, without intervals, which take longer than the models.
 

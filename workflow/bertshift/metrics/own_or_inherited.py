@@ -21,13 +21,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.rerun import Rerun, RerunBatch
 from bertshift.activations.store import Activations, Maps
 from bertshift.metrics import cosine, jensen_shannon, made
 from bertshift.metrics.pairs import Pair, check_same_heads, frame, head_rows, opened
 from bertshift.models.loading import load_encoder
+from bertshift.rows.table import Table
 
 MEASURES = {
     "cosine_distance": lambda maps, before: 1 - cosine.per_map(maps, before),
@@ -36,7 +36,7 @@ MEASURES = {
 TOTAL, OWN, INHERITED = "total", "own", "inherited"
 
 
-def compare(pairs: list[Pair], folders: Mapping[Path, Path]) -> pd.DataFrame:
+def compare(pairs: list[Pair], folders: Mapping[Path, Path]) -> Table:
     """Tabulate changes of attention and of hidden states, one row for each pair, layer, head,
     variant and `measure`.
 

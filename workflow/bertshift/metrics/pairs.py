@@ -7,12 +7,12 @@ from itertools import groupby
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
 from bertshift.rows import blocks
 from bertshift.rows.provenance import compared
+from bertshift.rows.table import Table
 
 COLUMNS = ["variant", "layer", "ref_layer", "head", "value", "sd", "n"]
 
@@ -36,10 +36,10 @@ class Pair:
 
 def metric_table(
     metric: str,
-    compare: Callable[[list[Pair]], pd.DataFrame],
+    compare: Callable[[list[Pair]], Table],
     settings: Mapping,
     inputs: Mapping[str, Sequence[str]],
-) -> pd.DataFrame:
+) -> Table:
     """Run one metric over every stimulus and pair of replicates, and add its provenance to each
     row.
 
@@ -53,7 +53,8 @@ def metric_table(
         model = Path(inputs["model"]) / keys["stimuli"] / f"{run}.npz"
         reference = Path(inputs["reference"]) / keys["stimuli"] / f"{ref_run}.npz"
         pairs.append(Pair(model, reference, keys))
-    return compared(compare(pairs), settings, inputs)
+    table = compare(pairs)
+    return table.keep(compared(table.rows, settings, inputs))
 
 
 def comparisons(metric: str, settings: Mapping) -> list[tuple[str, str, dict]]:
@@ -147,14 +148,14 @@ def tell_undefined(metric: str, pair: Pair, layer: int, tokens: str = "tokens") 
     )
 
 
-def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Build a table: the pairs' keys, COLUMNS, `extra`, then blocks.JACKKNIFE_COLUMNS from each
-    row's `jackknife`, if any.
+def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> Table:
+    """Build a table with the pairs' keys, COLUMNS and `extra`, and the values without each block
+    from each row's `jackknife`, if any.
 
     UserError for no rows, as where every layer was left out, and for rows without a column.
     """
-    table = pd.DataFrame(list(rows))
-    if table.empty:
+    table = Table.of_records(rows)
+    if not len(table):
         raise UserError(
             "no layer can be measured, as its tokens are too few or do not differ; ask for more"
             " stimuli."
@@ -162,14 +163,12 @@ def frame(rows: Iterable[dict], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     last = [*COLUMNS, *extra]
     for column in last:
         if column not in table:
-            metric = table.get("metric", ["of no name"])[0]
+            metric = table.rows.get("metric", ["of no name"])[0]
             raise UserError(
                 f"the rows of metric '{metric}' have no '{column}'; let its module give each one."
             )
-    first = [column for column in table if column not in (*last, "jackknife")]
-    if "jackknife" not in table:
-        return table[first + last]
-    return pd.concat([table[first + last], blocks.in_columns(table["jackknife"])], axis=1)
+    first = [column for column in table.rows if column not in last]
+    return table.keep(table.rows[first + last])
 
 
 def token_blocks(

@@ -31,7 +31,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from transformers import PreTrainedModel
 
@@ -53,8 +52,8 @@ from bertshift.models.noise import add_noise
 from bertshift.models.plant import plant
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows import blocks
-from bertshift.rows.blocks import in_columns
 from bertshift.rows.planted import Profile, rows
+from bertshift.rows.table import Table
 from bertshift.running.parts import LastCallCache, Part, PartCache
 from bertshift.running.parts import made as made_parts
 from bertshift.seeds import seed_from
@@ -262,10 +261,9 @@ def compare(
     settings: Mapping,
     max_length: int,
     part_cache: PartCache,
-) -> pd.DataFrame:
+) -> Table:
     """Plant changes in each pretraining run, and tabulate `rows.planted.rows` of all measures,
-    draw by draw. Further columns are init, seed (the draw), n (of inputs) and
-    blocks.JACKKNIFE_COLUMNS.
+    draw by draw. Further columns are init, seed (the draw) and n (of inputs).
 
     Each model is a part of the job, made, measured and dropped one after the other. Kinds that a
     family cannot take are left out, with a line on stderr.
@@ -324,7 +322,7 @@ def _measure(opened: Callable, folders: tuple[str, str], edit: Edit, seed: int) 
     return {measure: torch.from_numpy(values) for measure, values in profiles.items()}
 
 
-def _table(measured: Mapping[tuple, Mapping], inputs: int) -> pd.DataFrame:
+def _table(measured: Mapping[tuple, Mapping], inputs: int) -> Table:
     draws: dict[tuple, dict[str, list]] = {}
     refused = {}
     for (init, draw, role, edit, _), result in measured.items():
@@ -340,8 +338,7 @@ def _table(measured: Mapping[tuple, Mapping], inputs: int) -> pd.DataFrame:
         backgrounds = [profiles for _, profiles in models[BACKGROUND]]
         for row in rows(models[PLANTED], backgrounds):
             table.append({"init": init, "seed": draw} | row | {"n": inputs})
-    frame = pd.DataFrame(table)
-    return pd.concat([frame.drop(columns="jackknife"), in_columns(frame["jackknife"])], axis=1)
+    return Table.of_records(table)
 
 
 def _profiles(result: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, Profile]]:

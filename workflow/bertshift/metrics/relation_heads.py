@@ -34,7 +34,7 @@ import pandas as pd
 from bertshift.activations.store import Activations, Maps
 from bertshift.errors import UserError
 from bertshift.metrics.pairs import head_rows
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns
+from bertshift.rows.table import Table, concat
 from bertshift.seeds import seed_from
 
 DRAWS = 1000
@@ -211,7 +211,7 @@ def score_layer(
 
 def measure(
     model: str, dumps: Mapping[tuple[int, int], Path], relations: Sequence[Mapping]
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate COLUMNS, and values without each block of sentences, for every replicate of
     `model`.
 
@@ -229,15 +229,16 @@ def measure(
         complete = sentences(activations, relations)
         order = sorted(complete, key=lambda sentence: len(sentence.token_ids))
         table, headline = _score_heads(activations, order)
-        example = _example_map(activations, relations, table, headline, order)
-        rows = pd.concat([table, example])
-        parts.append(rows.assign(model=model, stimuli="relations", init=init, seed=seed))
-    return pd.concat(parts, ignore_index=True).reindex(columns=[*COLUMNS, *JACKKNIFE_COLUMNS])
+        example = _example_map(activations, relations, table.rows, headline, order)
+        both = concat([table, Table.of(example)])
+        parts.append(both.assign(model=model, stimuli="relations", init=init, seed=seed))
+    complete_table = concat(parts)
+    return complete_table.keep(complete_table.rows.reindex(columns=COLUMNS))
 
 
 def _score_heads(
     activations: Activations, order: Sequence[MarkedSentence]
-) -> tuple[pd.DataFrame, np.ndarray]:
+) -> tuple[Table, np.ndarray]:
     """Return the rows of metric "relation_heads", and headline scores [layers, n, heads] of the n
     sentences, which are in the order of their lengths."""
     groups = [list(group) for _, group in groupby(order, lambda sentence: len(sentence.token_ids))]
@@ -257,8 +258,8 @@ def _score_heads(
                 rows.append(row | {"null": null_mean[head], "null_99": null_99[head]})
             if reading == HEADLINE:
                 headline.append(scores)
-        tables.append(_rank_heads(pd.DataFrame(rows)))
-    return pd.concat(tables), np.array(headline)
+        tables.append(_rank_heads(Table.of_records(rows)))
+    return concat(tables), np.array(headline)
 
 
 def _prepend_mean(heads: np.ndarray) -> np.ndarray:
@@ -267,12 +268,10 @@ def _prepend_mean(heads: np.ndarray) -> np.ndarray:
     return np.concatenate([heads.mean(axis=-1, keepdims=True), heads], axis=-1)
 
 
-def _rank_heads(rows: pd.DataFrame) -> pd.DataFrame:
-    jackknife = in_columns(rows["jackknife"])
-    rows = pd.concat([rows.drop(columns="jackknife"), jackknife], axis=1)
-    heads = rows.loc[rows["head"] > 0, "value"]
+def _rank_heads(table: Table) -> Table:
+    heads = table.where(table["head"] > 0)["value"]
     ranks = heads.rank(ascending=False, method="first")
-    return rows.assign(rank=ranks, heads_99=np.percentile(heads, PERCENTILE))
+    return table.assign(rank=ranks, heads_99=np.percentile(heads, PERCENTILE))
 
 
 def _example_map(
@@ -314,7 +313,7 @@ def _example_map(
             "key_part": parts[key],
         }
         maps.append(pd.DataFrame(columns))
-    return pd.concat(maps)
+    return pd.concat(maps, ignore_index=True)
 
 
 def _name_tokens(

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.sampling import is_special_or_first, two_samples
 from bertshift.activations.store import Activations
@@ -39,6 +38,7 @@ from bertshift.metrics.pairs import (
     token_blocks,
 )
 from bertshift.metrics.scaling import differ, scaled
+from bertshift.rows.table import Table
 
 # The least spread of cosines, as a share of their squares: below, its digits are rounding.
 LEAST_SPREAD = 1e-9
@@ -195,7 +195,7 @@ def samples(activations: Activations, tokens: int, stimuli: str) -> dict[str, np
     return two_samples(is_excluded, tokens, stimuli)
 
 
-def compare(pairs: list[Pair], tokens: int = TOKENS) -> pd.DataFrame:
+def compare(pairs: list[Pair], tokens: int = TOKENS) -> Table:
     """Tabulate RSA, one row for each pair, layer and variant ("content", which is the headline,
     and "all_tokens").
 

@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
@@ -32,6 +31,7 @@ from bertshift.metrics.hidden_states import (
 )
 from bertshift.metrics.pairs import Pair, frame, opened_by_reference
 from bertshift.metrics.svcca import SHARE, comparable
+from bertshift.rows.table import Table
 from bertshift.seeds import seed_from
 
 DRAWS = 3
@@ -121,7 +121,7 @@ def _permute_reference(comparison: Comparison, order: np.ndarray) -> Moments:
     return replace(comparison.moments, xy=xy, squares=lambda: (x.squares, y.squares[order]))
 
 
-def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
+def compare(pairs: list[Pair], tokens: int | None = 20_000) -> Table:
     """Tabulate `distances`, one row for each pair, layer, class of tokens and variant, nulls
     included.
 

@@ -93,7 +93,7 @@ def compare(pairs: Sequence[tuple[Path, Path, dict]]) -> pd.DataFrame:
     memory at a time, in float64. UserError for models of different shapes, and as `weights.opened`
     does.
     """
-    return frame(_rows(pairs), extra=("matrix", "rank"))
+    return frame(_rows(pairs), extra=("matrix", "rank")).rows
 
 
 def _rows(pairs: Sequence[tuple[Path, Path, dict]]) -> Iterator[dict]:

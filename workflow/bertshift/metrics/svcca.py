@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from bertshift.activations.sampling import sample_tokens
 from bertshift.errors import UserError
@@ -29,6 +28,7 @@ from bertshift.metrics.hidden_states import (
     in_order_of_pairs,
 )
 from bertshift.metrics.pairs import Pair, frame, opened_by_reference
+from bertshift.rows.table import Table
 
 SHARE = 0.99  # of the variance that SVCCA keeps
 HEADLINE = "svcca99"
@@ -172,7 +172,7 @@ def rows_of_comparison(comparison: Comparison) -> Iterator[dict]:
     yield from nulls
 
 
-def compare(pairs: list[Pair], tokens: int | None = 20_000) -> pd.DataFrame:
+def compare(pairs: list[Pair], tokens: int | None = 20_000) -> Table:
     """Tabulate `distances`, one row for each pair, layer and variant, with k_model and
     k_reference.
 

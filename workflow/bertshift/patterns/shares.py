@@ -15,7 +15,8 @@ from bertshift.patterns.classifier import PatternClassifier, load, probabilities
 from bertshift.patterns.features import features, propose
 from bertshift.patterns.quantification import corrected
 from bertshift.patterns.scores import counts_by_input, summary
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, block_of, in_columns
+from bertshift.rows.blocks import block_of, padded
+from bertshift.rows.table import Table, concat
 from bertshift.seeds import seed_from
 
 COLUMNS = ["metric", "model", "task", "init", "seed", "variant", "pattern", "value", "n", "maps"]
@@ -47,15 +48,15 @@ def measure(
     max_length: int,
     classifier: Path,
     predictions: pd.DataFrame,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> tuple[Table, pd.DataFrame]:
     """Tabulate shares (COLUMNS, and `scores.summary` of the classifier) and maps (MAP_COLUMNS) of
     every replicate {folder: (init, seed)}, over all layers and heads.
 
     Variants of metric "pattern_share": "classified", the classifier's answers, as published;
     "corrected" for its errors (`quantification.corrected`); "proposed", the rule alone, without a
-    classifier. The columns blocks.JACKKNIFE_COLUMNS have the same without each block of inputs
-    (see `share_rows`); n counts inputs, `maps` their maps. predictions: the labelled maps with
-    their cross-validated answers, as `scores` takes them.
+    classifier. Values without each block of inputs are those of `share_rows`; n counts inputs,
+    `maps` their maps. predictions: the labelled maps with their cross-validated answers, as
+    `scores` takes them.
 
     Metric "pattern_map": variant "most_confident" has for each class the map to which the
     classifier gives it with the highest probability (`value`), even where another class has a
@@ -75,9 +76,8 @@ def measure(
         )
         shares.append(share_rows(answers, proposals, predictions).assign(**run))
         maps += [run | row for row in run_maps]
-    share_table = pd.concat(shares, ignore_index=True).assign(metric="pattern_share")
-    share_table = share_table[[*COLUMNS, *JACKKNIFE_COLUMNS]]
-    share_table = share_table.assign(**summary(predictions))
+    share_table = concat(shares)
+    share_table = share_table.keep(share_table.rows[COLUMNS]).assign(**summary(predictions))
     map_table = pd.DataFrame(maps).assign(metric="pattern_map")[MAP_COLUMNS]
     return share_table, map_table
 
@@ -136,9 +136,7 @@ def _describe_map(
     }
 
 
-def share_rows(
-    answers: np.ndarray, proposals: np.ndarray, predictions: pd.DataFrame
-) -> pd.DataFrame:
+def share_rows(answers: np.ndarray, proposals: np.ndarray, predictions: pd.DataFrame) -> Table:
     """Tabulate shares from answers, proposals [inputs, classes]: how many maps of each input are
     of each class.
 
@@ -161,15 +159,15 @@ def share_rows(
     tables = []
     for variant, shares in values.items():
         columns = {
+            "metric": "pattern_share",
             "variant": variant,
             "pattern": CLASSES,
             "value": shares[0],
             "n": len(answers),
             "maps": int(answers.sum()),
         }
-        without = in_columns(shares[1:].T)
-        tables.append(pd.concat([pd.DataFrame(columns), without], axis=1))
-    return pd.concat(tables, ignore_index=True)
+        tables.append(Table.of(pd.DataFrame(columns), padded(shares[1:].T)))
+    return concat(tables)
 
 
 def _mark_used(inputs: int, blocks: int) -> np.ndarray:

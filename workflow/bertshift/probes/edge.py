@@ -36,7 +36,8 @@ from bertshift.probes.scores import (
 from bertshift.probes.sentences import records_used
 from bertshift.probes.settings import ProbeSettings
 from bertshift.probes.spans import Sentence, SpanTokens, WordTargets, align, read_targets
-from bertshift.rows.blocks import in_columns
+from bertshift.rows.blocks import padded
+from bertshift.rows.table import Table
 from bertshift.running.parts import LastCallCache, Part, PartCache, made
 from bertshift.tasks.inference import best_device
 
@@ -205,7 +206,7 @@ def probe(
     settings: ProbeSettings,
     part_cache: PartCache,
     variants: Sequence[str] = ("mix", "top"),
-) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+) -> tuple[Table, dict[str, np.ndarray]]:
     """Train and test the probes of all tasks on every replicate's activations of the stimuli in
     `sentences`.
 
@@ -219,8 +220,8 @@ def probe(
     Returns a table of COLUMNS and, for comparisons of models, counts of TP, FP, FN named by
     scores.counts_key. F1 is in [0, 1]; `control` is the same probe's on its control task,
     `selectivity` the difference; n test targets, train records, dropped targets (of all splits).
-    The columns blocks.JACKKNIFE_COLUMNS have F1 without each block of the task's test sentences,
-    by the same probe. UserError as `read_task` and `load_examples` do.
+    Values without each block of the task's test sentences are F1 of the same probe. UserError as
+    `read_task` and `load_examples` do.
     """
     rows = read_rows(sentences)
 
@@ -268,7 +269,7 @@ def probe(
                 for probe_seed, (value, control) in zip(probe_seeds, scores, strict=True):
                     keys = ("edge_probe", model, task, variant, view, init, seed, probe_seed)
                     table.append((*keys, value, control, value - control, *result["sizes"]))
-    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(jackknife)], axis=1), arrays
+    return Table.of(pd.DataFrame(table, columns=COLUMNS), padded(jackknife)), arrays
 
 
 def _probe_replicate(

@@ -21,9 +21,9 @@ from bertshift.models.heads import SequenceClassifier
 from bertshift.models.loading import load_encoder
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.probes import linear
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS, in_columns
 from bertshift.rows.provenance import ORIGIN, of_runs
 from bertshift.rows.scored import without_blocks
+from bertshift.rows.table import Table, concat
 from bertshift.seeds import seed_from
 from bertshift.tasks.batching import Encoded, pad
 from bertshift.tasks.inference import best_device, evaluated
@@ -58,12 +58,12 @@ def frozen(
     rows: Mapping[str, Sequence[dict]],
     sidecar: Mapping,
     max_train: int | None = None,
-) -> tuple[pd.DataFrame, dict[str, int]]:
+) -> tuple[Table, dict[str, int]]:
     """Tabulate the scores of each encoder that models of a task start from, and count the examples
     used of each split.
 
-    The table has the rows of `score_encoder`, with values without each block of examples
-    (`blocks.JACKKNIFE_COLUMNS`). All development rows of the task score a probe.
+    The table has the rows of `score_encoder`, with values without each block of examples.
+    All development rows of the task score a probe.
 
     task: an entry of the configuration's tasks with its name, of kind classification or regression
     starts: {folder: {init, seed, heads}}, where `heads` are the seeds of the fine-tunings whose
@@ -84,12 +84,13 @@ def frozen(
             " probes",
             file=sys.stderr,
         )
-        scores = pd.DataFrame(score_encoder(classification, Path(folder), start["heads"], used))
-        scores = pd.concat([scores, in_columns(scores.pop("jackknife"))], axis=1)
+        scores = Table.of_records(
+            score_encoder(classification, Path(folder), start["heads"], used)
+        )
         tables.append(scores.assign(init=start["init"], seed=start["seed"]))
-    table = pd.concat(tables, ignore_index=True)
+    table = concat(tables)
     headline = table["score"] == classification.metrics[0]
-    table = table.assign(metric="frozen", task=classification.name, headline=headline)
+    table = table.assign(task=classification.name, headline=headline)
     return table, {split: len(examples) for split, examples in used.items()}
 
 
@@ -120,6 +121,7 @@ def score_encoder(
         without = without_blocks(task.metrics, predictions, task.labels)
         for name, value in task.score(dev, answers).items():
             yield {
+                "metric": "frozen",
                 "variant": variant,
                 "draw": draw,
                 "answer": answer,
@@ -192,4 +194,4 @@ def with_provenance(
         scale=settings["scale"],
         **of_runs(table["init"], settings["checkpoints"]),
         data=f"{dev}; linear probes on {train}",
-    )[[*COLUMNS, *JACKKNIFE_COLUMNS]]
+    )[COLUMNS]

@@ -41,7 +41,8 @@ from bertshift.probes.edge import (
 )
 from bertshift.probes.scores import argmax_counts, counts, f1, f1_without
 from bertshift.probes.settings import CodeSettings
-from bertshift.rows.blocks import block_of, in_columns, left_out
+from bertshift.rows.blocks import block_of, left_out, padded
+from bertshift.rows.table import Table
 from bertshift.running.parts import LastCallCache, Part, PartCache, made
 from bertshift.seeds import seed_from
 
@@ -105,7 +106,7 @@ def describe(
     sentences: Path,
     settings: CodeSettings,
     part_cache: PartCache,
-) -> pd.DataFrame:
+) -> Table:
     """Compute the online code of every task's training labels, for every replicate and probe
     seed.
 
@@ -113,9 +114,9 @@ def describe(
     the probes that are trained on it. Returns a table of COLUMNS. quantity: codelength, uniform
     (bits of the n coded targets), compression (portion 1), and f1 on the n test targets after
     training on `portion`, `examples` records, of the probe that codes the next block: the
-    likeliest label, or all with p > 0.5 where a target may have several. The columns
-    blocks.JACKKNIFE_COLUMNS have the same without each block of sentences, by the same probes; a
-    code's length is then the length for the other targets, scaled to n targets.
+    likeliest label, or all with p > 0.5 where a target may have several. Values without each block
+    of sentences are by the same probes; a code's length is then the length for the other targets,
+    scaled to n targets.
     """
     rows = read_rows(sentences)
 
@@ -155,7 +156,7 @@ def describe(
         for row, without in _online_code(portions, task_settings.seeds_of(replicate[1])):
             table.append(("mdl", model, task, *replicate, *row))
             jackknife.append(without)
-    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(jackknife)], axis=1)
+    return Table.of(pd.DataFrame(table, columns=COLUMNS), padded(jackknife))
 
 
 def _block_of_records(task: EdgeTask, split: str, examples: TaskSplit) -> np.ndarray:

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from bertshift.errors import UserError
-from bertshift.rows.blocks import block_of, in_columns
+from bertshift.rows.blocks import block_of, padded
 from bertshift.rows.significance import DRAWS, samples
 from bertshift.rows.statistics import is_own_probe
+from bertshift.rows.table import Table
 
 DRAWN_AT_ONCE = 2_000_000  # sentences of a bootstrap: 64 MB
 VIEWS = ("micro_all", "clean", "argmax_accuracy")
@@ -149,10 +150,10 @@ def deltas(
     reference_counts: Mapping[str, np.ndarray],
     pairs: Mapping[tuple[int, int], tuple[int, int]],
     draws: int = DRAWS,
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate the difference for each task, variant and view that both models have, and each
-    replicate of the model in `pairs`, with the difference without each block of test sentences
-    (`blocks.JACKKNIFE_COLUMNS`).
+    replicate of the model in `pairs`, with the difference without each block of test
+    sentences.
 
     Each seed is compared with its own probes of a pretrained reference
     (`statistics.is_own_probe`).
@@ -203,4 +204,4 @@ def deltas(
             f"The probes of {model} and {reference} share no task and variant; probe them on the"
             " same."
         )
-    return pd.concat([pd.DataFrame(rows, columns=DELTA_COLUMNS), in_columns(jackknife)], axis=1)
+    return Table.of(pd.DataFrame(rows, columns=DELTA_COLUMNS), padded(jackknife))

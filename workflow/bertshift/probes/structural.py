@@ -36,7 +36,8 @@ from bertshift.errors import UserError
 from bertshift.files import read_jsonl
 from bertshift.probes import trees
 from bertshift.probes.settings import StructuralSettings
-from bertshift.rows.blocks import in_columns, outside
+from bertshift.rows.blocks import outside, padded
+from bertshift.rows.table import Table
 from bertshift.running.parts import Part, PartCache, made
 from bertshift.running.progress import Lines
 from bertshift.seeds import seed_from
@@ -421,15 +422,15 @@ def probe(
     sentences: Path,
     settings: StructuralSettings,
     part_cache: PartCache,
-) -> pd.DataFrame:
+) -> Table:
     """Train depth and distance probes on all layers of every replicate's activations, and test
     them on dev and test.
 
     sources: (init, seed) -> the source of the activations of `sentences` (words, upos, heads,
-    split). A replicate's probes are a part of the work. Returns a table of COLUMNS and
-    blocks.JACKKNIFE_COLUMNS; layer 0 is the embedding output. Word vectors are held in memory, one
-    replicate's at a time: 2.1 GB for 100,000 words of a BERT-base in float16. UserError as
-    `read_splits` does.
+    split). A replicate's probes are a part of the work. Returns a table of COLUMNS, with values
+    without each block of sentences; layer 0 is the embedding output. Word vectors are held in
+    memory, one replicate's at a time: 2.1 GB for 100,000 words of a BERT-base in float16.
+    UserError as `read_splits` does.
     """
     rows = list(read_jsonl(sentences))
 
@@ -450,7 +451,7 @@ def probe(
         for *keys, probe_seed, value, n, without in result["rows"]:
             table.append(("structural_probe", model, *keys, *replicate, probe_seed, value, n))
             jackknife.append(without)
-    return pd.concat([pd.DataFrame(table, columns=COLUMNS), in_columns(jackknife)], axis=1)
+    return Table.of(pd.DataFrame(table, columns=COLUMNS), padded(jackknife))
 
 
 def _probe_replicate(

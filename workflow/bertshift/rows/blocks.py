@@ -7,8 +7,8 @@ the number without block b:
 
     se^2 = (B - 1) / B  sum_b (theta_(-b) - mean of theta_(-b))^2
 
-For a mean over blocks of equal size it is the classical standard error. What measures compute has
-a column for each block, until it is a `table.Table`.
+For a mean over blocks of equal size it is the classical standard error. A `table.Table` keeps the
+values without each block beside its rows.
 """
 
 import os
@@ -23,7 +23,6 @@ from bertshift.files import BLOCKS, write_tsv
 from bertshift.rows import ranges
 from bertshift.version import stamped
 
-JACKKNIFE_COLUMNS = [f"without{block}" for block in range(1, BLOCKS + 1)]
 LEVEL = 0.95
 ALIKE = 1e-3  # of what counts as rounding: values that differ by less do not spread
 CHECKED = 10  # from this many blocks on, values without a block must lie near their value
@@ -62,13 +61,13 @@ def slices(block: np.ndarray, blocks: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(bounds)]
 
 
-def in_columns(rows: Sequence[Sequence[float]]) -> pd.DataFrame:
-    """Build the columns JACKKNIFE_COLUMNS from the values without each block, at most 20 of them
-    in each row."""
-    padded = np.full((len(rows), len(JACKKNIFE_COLUMNS)), np.nan)
+def padded(rows: Sequence[Sequence[float]]) -> np.ndarray:
+    """Stack values without each block, at most BLOCKS of them in each row: [rows, BLOCKS], NaN
+    where there are fewer blocks."""
+    left_out = np.full((len(rows), BLOCKS), np.nan)
     for number, row in enumerate(rows):
-        padded[number, : len(row)] = row
-    return pd.DataFrame(padded, columns=JACKKNIFE_COLUMNS)
+        left_out[number, : len(row)] = row
+    return left_out
 
 
 def check(value: np.ndarray, without: np.ndarray) -> None:

@@ -9,10 +9,10 @@ import pandas as pd
 
 from bertshift.errors import UserError
 from bertshift.models.source import origins
-from bertshift.rows.blocks import in_columns
 from bertshift.rows.provenance import failed
 from bertshift.rows.scored import without_blocks
 from bertshift.rows.significance import SCORES, mcnemar, paired_bootstrap
+from bertshift.rows.table import Table
 
 RIGHT_OR_WRONG = ("accuracy", "exact_match")
 
@@ -26,7 +26,7 @@ class Scored(NamedTuple):
 
 def gain_table(
     pairs: Sequence[tuple[Scored, Scored]], settings: Mapping, sidecar: Mapping, data: str
-) -> pd.DataFrame:
+) -> Table:
     """Tabulate `gains` for every pair of replicates (model, reference), in the order of
     settings["pairs"].
 
@@ -54,8 +54,7 @@ def gain_table(
         }
         for row in gains(run, reference, sidecar["labels"]):
             rows.append(keys | replicate | row | provenance)
-    table = pd.DataFrame(rows)
-    return pd.concat([table, in_columns(table.pop("jackknife"))], axis=1)
+    return Table.of_records(rows)
 
 
 def gains(run: Scored, other: Scored, labels: Sequence[str] | None) -> Iterator[dict]:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from bertshift.errors import UserError
 from bertshift.files import damaged, read_json, read_tsv
-from bertshift.rows.blocks import in_columns, outside
+from bertshift.rows.blocks import outside, padded
+from bertshift.rows.table import Table
 from bertshift.tasks import scores
 from bertshift.tasks.scores import REGRESSION_SCORES
 
@@ -123,10 +124,10 @@ def with_blocks(
     runs: Sequence[Mapping],
     predictions: Iterable[pd.DataFrame],
     labels: Sequence[str] | None,
-) -> pd.DataFrame:
+) -> Table:
     """Add to the `provenance.score_table` of these runs' scores.json each score without each block
     of the examples."""
     rows = []
     for run, run_predictions in zip(runs, predictions, strict=True):
         rows += without_blocks(run["scores"], run_predictions, labels).values()
-    return pd.concat([table, in_columns(rows)], axis=1)
+    return Table.of(table, padded(rows))

@@ -8,7 +8,7 @@ it; the range and the number of examples follow from the measure.
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Self
@@ -19,7 +19,6 @@ import pandas as pd
 from bertshift.errors import UserError
 from bertshift.files import BLOCKS, atomic, blocks_beside, damaged, read_tsv, write_tsv
 from bertshift.rows import blocks, ranges, statistics
-from bertshift.rows.blocks import JACKKNIFE_COLUMNS
 from bertshift.rows.estimates import Shared, estimate
 from bertshift.rows.replicate import Replicate
 from bertshift.version import stamped
@@ -70,6 +69,14 @@ class Table:
         return cls(rows, left_out, ranges.of(rows), ranges.examples(rows), shared)
 
     @classmethod
+    def of_records(cls, records: Iterable[Mapping]) -> Self:
+        """Make the table of what a measure gives, a record a row: its columns, and under
+        `jackknife` its values without each block, at most BLOCKS, if it has any."""
+        columns = [dict(record) for record in records]
+        left_out = blocks.padded([row.pop("jackknife", ()) for row in columns])
+        return cls.of(pd.DataFrame(columns), left_out)
+
+    @classmethod
     def read(cls, path: str | os.PathLike) -> Self:
         """Read a table and the file of blocks beside it, if there is one. UserError where the
         blocks are of another table."""
@@ -88,12 +95,13 @@ class Table:
     def write(self, path: str | os.PathLike, of: str = "value") -> None:
         """Write the rows as a TSV that has `low` and `high` after the number that they are `of`,
         and the values without blocks, which are of the same number, as a file of float64
-        [rows, BLOCKS]. The same table gives the same bytes."""
+        [rows, BLOCKS]. Intervals of `value` lie in the range of its measure. The same table gives
+        the same bytes."""
         rows = self.rows.drop(columns=["low", "high"], errors="ignore")
         bounds, examples = ranges.ANY, np.nan
         if of == "value":
             ranges.check_declared(rows, path)
-            bounds, examples = self.bounds.T, self.examples
+            bounds, examples = ranges.of(rows).T, ranges.examples(rows)
         low, high = blocks.interval(rows[of].to_numpy(np.float64), self.left_out, bounds, examples)
         position = rows.columns.get_loc(of)
         rows.insert(position + 1, "low", low)
@@ -255,14 +263,6 @@ def concatenate(path: str | os.PathLike, paths: Sequence[str]) -> None:
     """Write tables one below the other at `path`. Each row keeps the version that made it."""
     table = concat(map(Table.read, paths))
     _write(path, table.rows, table.left_out)
-
-
-def of_columns(frame: pd.DataFrame) -> Table:
-    """Make a table of a frame that has the values without each block in JACKKNIFE_COLUMNS, as
-    measures compute it; absent ones are NaN."""
-    left_out = frame.reindex(columns=JACKKNIFE_COLUMNS).to_numpy(np.float64)
-    rows = frame.drop(columns=JACKKNIFE_COLUMNS, errors="ignore")
-    return Table.of(rows.reset_index(drop=True), left_out)
 
 
 def _write(path: str | os.PathLike, rows: pd.DataFrame, left_out: np.ndarray) -> None:

@@ -16,6 +16,7 @@ from bertshift.models.loading import WEIGHTS
 from bertshift.rows.losses import thinned
 from bertshift.rows.provenance import ORIGIN, score_table
 from bertshift.rows.scored import read_scored, with_blocks
+from bertshift.rows.table import Table, concat
 from bertshift.training.finetuning import trainer
 
 
@@ -151,8 +152,8 @@ def sweep_tables(
     folders: Mapping[str, Path],
     settings: Mapping,
     labels: Sequence[str] | None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate a finished sweep: scores with the columns of `with_blocks`, and thinned losses,
+) -> tuple[Table, pd.DataFrame]:
+    """Tabulate a finished sweep: scores as `with_blocks` has them, and thinned losses,
     both with the run's position and the model's layers.
 
     `scores` and `folders` have each run by name; settings["row"] has its model, replicate and
@@ -174,4 +175,4 @@ def sweep_tables(
         score_tables.append(with_blocks(table, [outcome], [predictions], labels))
         losses = thinned(read_tsv(folder / "steps.tsv")["loss"])
         loss_tables.append(losses.merge(keys, how="cross"))
-    return pd.concat(score_tables, ignore_index=True), pd.concat(loss_tables, ignore_index=True)
+    return concat(score_tables), pd.concat(loss_tables, ignore_index=True)
