@@ -21,7 +21,13 @@ from bertshift.activations.sampling import is_special_or_first
 from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.cores import on_each_core
-from bertshift.metrics.pairs import Pair, matched_layers, tell_undefined, token_blocks
+from bertshift.metrics.pairs import (
+    Pair,
+    matched_layers,
+    opened_by_reference,
+    tell_undefined,
+    token_blocks,
+)
 from bertshift.metrics.scaling import differ, scaled
 
 ROWS = 4096  # in memory at a time
@@ -368,6 +374,27 @@ def compared_layers(
                 yield number, pair.keys | keys, Comparison(x, y)
             else:
                 tell_undefined(metric, pair, layer, tokens)
+
+
+def rows_by_layer(
+    metric: str,
+    pairs: list[Pair],
+    draw: Callable[[Activations, str], np.ndarray],
+    rows_of_comparison: Callable[[Comparison], Iterable[dict]],
+) -> Iterator[dict]:
+    """Yield the rows of every pair, layer by layer, with the keys of `compared_layers`.
+
+    draw: a reference's activations and the name of the stimuli -> positions of the tokens
+    rows_of_comparison: gives the rows of two layers
+    """
+    for group in opened_by_reference(metric, pairs):
+        pair, _, reference = group[0]
+        positions = draw(reference, pair.stimuli)
+        yield from in_order_of_pairs(
+            (number, keys | row)
+            for number, keys, comparison in compared_layers(metric, group, positions)
+            for row in rows_of_comparison(comparison)
+        )
 
 
 def in_order_of_pairs(rows: Iterable[tuple[int, dict]]) -> list[dict]:

@@ -11,13 +11,8 @@ import numpy as np
 from bertshift.activations.sampling import sample_tokens
 from bertshift.activations.store import Activations
 from bertshift.metrics import cka
-from bertshift.metrics.hidden_states import (
-    Comparison,
-    compared_layers,
-    in_order_of_pairs,
-    token_classes,
-)
-from bertshift.metrics.pairs import Pair, frame, opened_by_reference
+from bertshift.metrics.hidden_states import Comparison, rows_by_layer, token_classes
+from bertshift.metrics.pairs import Pair, frame
 from bertshift.rows.table import Table
 
 CLASS = "content"
@@ -41,18 +36,11 @@ def compare(pairs: list[Pair], tokens: int | None = TOKENS) -> Table:
 
     UserError where tokens of a pair differ.
     """
-    return frame(_rows(pairs, tokens))
 
+    def draw(reference: Activations, stimuli: str) -> np.ndarray:
+        return sample(reference, tokens, stimuli)
 
-def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
-    for group in opened_by_reference("cka", pairs):
-        pair, _, reference = group[0]
-        positions = sample(reference, tokens, pair.stimuli)
-        yield from in_order_of_pairs(
-            (number, keys | row)
-            for number, keys, comparison in compared_layers("cka", group, positions)
-            for row in _rows_of_comparison(comparison)
-        )
+    return frame(rows_by_layer("cka", pairs, draw, _rows_of_comparison))
 
 
 def _rows_of_comparison(comparison: Comparison) -> Iterator[dict]:

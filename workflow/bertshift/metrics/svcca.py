@@ -18,16 +18,16 @@ from functools import partial
 import numpy as np
 
 from bertshift.activations.sampling import sample_tokens
+from bertshift.activations.store import Activations
 from bertshift.errors import UserError
 from bertshift.metrics.hidden_states import (
     CenteredStates,
     Comparison,
     Moments,
     Principal,
-    compared_layers,
-    in_order_of_pairs,
+    rows_by_layer,
 )
-from bertshift.metrics.pairs import Pair, frame, opened_by_reference
+from bertshift.metrics.pairs import Pair, frame
 from bertshift.rows.table import Table
 
 SHARE = 0.99  # of the variance that SVCCA keeps
@@ -186,15 +186,9 @@ def compare(pairs: list[Pair], tokens: int | None = 20_000) -> Table:
 
     UserError where tokens of a pair differ or are too few for `distances`.
     """
-    return frame(_rows(pairs, tokens), extra=("k_model", "k_reference"))
 
+    def draw(reference: Activations, stimuli: str) -> np.ndarray:
+        return sample_tokens(reference.special, tokens, "svcca", stimuli)
 
-def _rows(pairs: list[Pair], tokens: int | None) -> Iterator[dict]:
-    for group in opened_by_reference("svcca", pairs):
-        pair, _, reference = group[0]
-        positions = sample_tokens(reference.special, tokens, "svcca", pair.stimuli)
-        yield from in_order_of_pairs(
-            (number, keys | row)
-            for number, keys, comparison in compared_layers("svcca", group, positions)
-            for row in rows_of_comparison(comparison)
-        )
+    rows = rows_by_layer("svcca", pairs, draw, rows_of_comparison)
+    return frame(rows, extra=("k_model", "k_reference"))
