@@ -192,33 +192,20 @@ def _split_failures(rows: pd.DataFrame, failed: np.ndarray) -> Trained:
     return rows[~failed], frozenset(runs.itertuples(index=False, name=None))
 
 
-class _Lookup:
-    """Rows and numbers that several claims read are looked up once."""
+def _once(look_up: Callable) -> Callable:
+    """Let a method of results look something up once: they keep it for all claims."""
 
-    def __init__(self):
-        self._rows: dict[tuple, pd.DataFrame] = {}
-        self._trained: dict[tuple, Trained] = {}
-        # What `remember` keeps, and the evidence that it was read from.
-        self.remembered: dict[tuple, object] = {}
-        self.evidence: dict[tuple, Evidence] = {}
+    @wraps(look_up)
+    def looked_up(results: "Results | ResultsWithoutBlock", *names, **where):
+        key = (look_up, names, *where.items())
+        if key not in results.known:
+            results.known[key] = look_up(results, *names, **where)
+        return results.known[key]
 
-    def rows(self, name: str, **where) -> pd.DataFrame:
-        """Select the rows of the model `name` that have these values; NotTestableError if there
-        are none."""
-        key = (name, *where.items())
-        if key not in self._rows:
-            self._rows[key] = self._select(name, where)
-        return self._rows[key]
-
-    def trained(self, name: str, **where) -> Trained:
-        """Split `rows` into those of runs that trained and the runs that failed to."""
-        key = (name, *where.items())
-        if key not in self._trained:
-            self._trained[key] = self._split(name, where)
-        return self._trained[key]
+    return looked_up
 
 
-class Results(_Lookup):
+class Results:
     """Rows of `labelled`, of one replicate or of all. Claims share it.
 
     `left_out` has the values without each block of inputs, under the labels of the rows that have
@@ -226,9 +213,10 @@ class Results(_Lookup):
     """
 
     def __init__(self, table: pd.DataFrame, left_out: pd.DataFrame, failed: np.ndarray):
-        super().__init__()
         self.table = table
         self._left_out, self._failed = left_out, failed
+        # What `_once` and `remember` keep.
+        self.known: dict[tuple, object] = {}
         self.complete = self
 
     @classmethod
@@ -309,7 +297,10 @@ class Results(_Lookup):
         models = [self.models[name] for name in names if name in self.models]
         return any((rows["seed"] != 0).any() for rows in models)
 
-    def _select(self, name: str, where: Mapping) -> pd.DataFrame:
+    @_once
+    def rows(self, name: str, **where) -> pd.DataFrame:
+        """Select the rows of the model `name` that have these values; NotTestableError if there
+        are none."""
         if name not in self.models:
             raise NotTestableError(f"no results for {labelling.label_of(name)}")
         rows = self.models[name]
@@ -326,18 +317,19 @@ class Results(_Lookup):
         """Return the values of the rows with these labels."""
         return self.table["value"].loc[labels].to_numpy(float)
 
-    def _split(self, name: str, where: Mapping) -> Trained:
+    @_once
+    def trained(self, name: str, **where) -> Trained:
+        """Split `rows` into those of runs that trained and the runs that failed to."""
         rows = self.rows(name, **where)
         return _split_failures(rows, self._failed[rows.index])
 
 
-class ResultsWithoutBlock(_Lookup):
-    """The rows of `complete` with the values without one block of inputs. It looks rows up in
-    `complete`, which remembers them."""
+class ResultsWithoutBlock:
+    """The rows of `complete`, with the values without one block of inputs."""
 
     def __init__(self, complete: Results, values: pd.Series):
-        super().__init__()
         self.complete = complete
+        self.known: dict[tuple, object] = {}
         labels = complete.table.index
         # By label, without looking these up: rows are taken thousands of times.
         self._value_by_label = np.full(labels.max() + 1, np.nan)
@@ -349,10 +341,12 @@ class ResultsWithoutBlock(_Lookup):
         """Return the values of the rows with these labels."""
         return self._value_by_label[labels]
 
-    def _select(self, name: str, where: Mapping) -> pd.DataFrame:
+    @_once
+    def rows(self, name: str, **where) -> pd.DataFrame:
         return self._replace_values(self.complete.rows(name, **where))
 
-    def _split(self, name: str, where: Mapping) -> Trained:
+    @_once
+    def trained(self, name: str, **where) -> Trained:
         rows, failed = self.complete.trained(name, **where)
         return self._replace_values(rows), failed
 
@@ -362,7 +356,8 @@ class ResultsWithoutBlock(_Lookup):
 
 
 def remember(read: Callable) -> Callable:
-    """Let a function of evidence read each number once: all claims on the same results share it.
+    """Let a function of evidence read each number once: all claims on the same results share it,
+    with the models and runs that it was read from.
 
     It must not return a Curve, which collects the layers that a single claim reads.
     """
@@ -370,12 +365,11 @@ def remember(read: Callable) -> Callable:
     @wraps(read)
     def read_once(evidence: "Evidence", *names, **where):
         results = evidence.results
-        key = (read, names, *where.items())
-        own = results.evidence.setdefault(key, Evidence(results))
+        own = results.known.setdefault((read, names, *where.items()), Evidence(results))
         try:
-            if key not in results.remembered:
-                results.remembered[key] = read(own, *names, **where)
-            return results.remembered[key]
+            if own.number is None:
+                own.number = read(own, *names, **where)
+            return own.number
         finally:
             evidence.include(own)
 
@@ -387,11 +381,12 @@ class Evidence:
 
     NotTestableError says which rows are missing. `read` collects the names of the models that the
     claim reads, `failed` their runs that failed to train and are left out, as `Trained` has them,
-    and `layers_read` the layers of its curves.
+    and `layers_read` the layers of its curves. `number` is what `remember` keeps.
     """
 
     def __init__(self, results: Results | ResultsWithoutBlock):
         self.results = results
+        self.number: object = None
         self.read: set[str] = set()
         self.failed: set[tuple] = set()
         self.layers_read: dict[Depth, list[int]] = {}
