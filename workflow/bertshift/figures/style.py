@@ -324,7 +324,7 @@ def _count_replicates(ours: pd.DataFrame) -> str:
     parts = []
     for unit, rows in ours.groupby("unit", sort=False):
         most = rows["replicates"].max()
-        count = f"{most} {_plural(unit, most)}"
+        count = f"{most} {unit}s" if most > 1 else f"{most} {unit}"
         fewer = _name_fewer(rows)
         parts.append(f"{count} ({fewer})" if fewer else count)
     return " or ".join(parts)
@@ -356,10 +356,6 @@ def _name_fewer(rows: pd.DataFrame) -> str:
 def _list_first(names: list[str]) -> str:
     """List these names, or the first where they are more than NAMED."""
     return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1} more"
-
-
-def _plural(unit: str, count: int) -> str:
-    return unit + "s" if count > 1 else unit
 
 
 def _describe_bands(kinds: list[tuple[int, str]]) -> str:

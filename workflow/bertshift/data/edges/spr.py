@@ -111,7 +111,8 @@ def read_spr1(task: str, files: Mapping[str, Path]) -> dict[str, Split]:
                 continue
             where, tree = trees[sentence]
             leaves = [leaf for leaf, tag in enumerate(tree.tags) if tag != "-NONE-"]
-            words = [_unescape_word(tree.words[leaf]) for leaf in leaves]
+            words = [tree.words[leaf] for leaf in leaves]
+            words = [UNESCAPED.get(word, word.replace("\\/", "/")) for word in words]
             targets = list(_constituent_targets(sentence_arguments, tree, leaves, split.irregular))
             split.records.append(record(task, where, words, targets, sentence=sentence))
         _count_sentences(split)
@@ -146,10 +147,6 @@ def _constituent_targets(
         verb = leaves.index(predicate)
         phrase = (positions[0], positions[-1] + 1)
         yield target(properties, (verb, verb + 1), phrase)
-
-
-def _unescape_word(word: str) -> str:
-    return UNESCAPED.get(word, word.replace("\\/", "/"))
 
 
 def _read_trees(folder: Path, files: set[str]) -> dict[str, tuple[str, brackets.Tree]]:
