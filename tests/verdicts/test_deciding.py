@@ -153,6 +153,24 @@ def test_disagreeing_replicates_are_counted(table, published):
     assert f"Leans to fails, with p = {1 - below:.2f}." in row["reason"]
 
 
+def test_an_undecided_claim_says_how_many_runs_would_decide_it(published):
+    """Of the runs' mean m and standard deviation d: m / (d / sqrt(n)) beyond t with n - 1."""
+    paper, values = published["merchant2020"], np.array([0.1, 0.2, 0.6])
+    row = decide_about(paper, runs_with(values), mean_value, low=0)
+    enough = [
+        n
+        for n in range(6, 31, 3)
+        if stats.t.sf(values.mean() / values.std(ddof=1) * np.sqrt(n), n - 1) < 0.025
+    ]
+    assert row["verdict"] == UNDECIDED and row["runs_to_decide"] == enough[0]
+    said = f"With this mean and spread, {enough[0]} replicates in place of 3 decide."
+    assert said in row["reason"]
+    never = decide_about(paper, runs_with(values), mean_value, low=0.3)
+    assert never["verdict"] == UNDECIDED and np.isnan(never["runs_to_decide"])
+    on_grid = decide_about(paper, runs_with([10] * 4), mean_value, low=9.5, grid=True)
+    assert on_grid["runs_to_decide"] == 8
+
+
 @pytest.mark.parametrize("runs, verdict", [(2, UNDECIDED), (5, UNDECIDED), (6, HOLDS)])
 def test_runs_that_share_a_layer_decide_from_six_on(table, published, runs, verdict):
     """A first layer lies on a grid: where the truth is at the bound, R runs agree by chance in

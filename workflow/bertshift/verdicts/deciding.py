@@ -79,6 +79,7 @@ COLUMNS = [
     "low",
     "high",
     "replicates",
+    "runs_to_decide",
     "verdict",
     "null",
     *P_VALUES,
@@ -90,6 +91,7 @@ COLUMNS = [
 NULL_WORDS = {nulls.NOISE: "noise of this size", nulls.SHUFFLED: "shuffled labels"}
 MORE, LESS = "more", "less"
 HALVED = 4  # blocks, of which each half has two
+MOST = 10  # times as many replicates are asked about
 # Candidates up to which Bonferroni's correction costs less than half of the replicates does.
 FEW = 12
 
@@ -317,6 +319,7 @@ class Measured(NamedTuple):
     p: PValues
     replicates: int
     sentences: list[str]
+    runs_to_decide: float = np.nan
 
 
 def _decide(
@@ -341,6 +344,7 @@ def _decide(
         "criterion_high": claim.high if np.isfinite(claim.high) else np.nan,
         **dict.fromkeys(["ours", "low", "high", *P_VALUES, *P_MORE.values()], np.nan),
         "replicates": 0,
+        "runs_to_decide": np.nan,
         "null": "",
     }
     try:
@@ -353,10 +357,14 @@ def _decide(
     row["verdict"], reason = _verdict(claim, measured)
     if row["verdict"] != UNTESTED:
         row |= dict(zip(P_VALUES, measured.p, strict=True))
+    sentences = [reason]
+    if row["verdict"] == UNDECIDED:
+        row["runs_to_decide"] = measured.runs_to_decide
+        sentences.append(_describe_runs(measured))
     evidence = _collect_evidence(claim, results)
     sentences = [
         *_describe_families(evidence, facts.get("families", [BERT])),
-        reason,
+        *filter(None, sentences),
         *evidence.layers_here(),
         *_describe_failures(evidence),
     ]
@@ -399,6 +407,15 @@ def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
     if p.fails < ERROR:
         return FAILS, " ".join(sentences)
     return UNDECIDED, " ".join([_describe_leaning(p), *sentences])
+
+
+def _describe_runs(measured: Measured) -> str:
+    if np.isnan(measured.runs_to_decide):
+        return ""
+    return (
+        f"With this mean and spread, {measured.runs_to_decide:.0f} replicates in place of"
+        f" {measured.replicates} decide."
+    )
 
 
 def _describe_leaning(p: PValues) -> str:
@@ -488,9 +505,28 @@ def _measure(claim: Claim, results: Results) -> Measured:
     sample, numbers = _sample(claim, results)
     if sample.count > 1:
         _check_shares(claim, results)
-    measured = measure_sample(claim, sample, _picking(claim, results))
+    picking = _picking(claim, results) or sample
+    measured = measure_sample(claim, sample, picking)
     profiles = [number.profiles for number in numbers if number.profiles]
-    return _with_permutations(claim, measured, profiles) if profiles else measured
+    if profiles:
+        return _with_permutations(claim, measured, profiles)
+    return measured._replace(runs_to_decide=_runs_to_decide(claim, measured, sample, picking))
+
+
+def _runs_to_decide(
+    claim: Claim, measured: Measured, sample: Replicates, picking: Replicates
+) -> float:
+    """Count the replicates, in multiples of those that there are, that would decide a claim if the
+    number and its variance stayed what they are. NaN where it is decided, where MOST times as many
+    would not do, for one replicate, and for pairs of runs."""
+    if sample.count < 2 or not min(measured.p) >= ERROR:
+        return np.nan
+    with suppress(NotTestableError):
+        for factor in range(2, MOST + 1):
+            more = measure_sample(claim, sample.times(factor), picking.times(factor))
+            if min(more.p) < ERROR:
+                return float(factor * sample.count)
+    return np.nan
 
 
 def measure_sample(

@@ -111,6 +111,26 @@ class Replicates(NamedTuple):
             left_out = ours.left_out[:, :blocks] - theirs.left_out[:, :blocks]
         return Replicates(units, ours.values - theirs.values, left_out, None, self.labels)
 
+    def times(self, factor: int) -> "Replicates":
+        """Imagine `factor` times as many replicates of the same mean and variance, on the same
+        inputs. NotTestableError for pairs of runs, which are more than their runs."""
+        if count_independent(self.units) < self.count:
+            raise NotTestableError("its replicates are pairs of runs")
+        more = factor * self.count
+        # Of repeated numbers the variance would be too small, as fewer are free.
+        stretch = np.sqrt((more - 1) / (factor * (self.count - 1)))
+        mean = self.values.mean(axis=0)
+        values = np.concatenate([mean + stretch * (self.values - mean)] * factor)
+        left_out, baselines = None, self.baselines
+        if self.left_out is not None:
+            without = self.left_out - self.values[:, None]
+            left_out = values[:, None] + np.concatenate([without] * factor)
+        if baselines is not None:
+            changes = np.concatenate([baselines.changes] * factor)
+            baselines = baselines._replace(changes=changes)
+        units = [Replicate(None, number) for number in range(1, more + 1)]
+        return Replicates(units, values, left_out, baselines, self.labels)
+
     def _of(self, units: Sequence[Replicate]) -> "Replicates":
         rows = [self.units.index(unit) for unit in units]
         left_out = None if self.left_out is None else self.left_out[rows]
