@@ -75,12 +75,12 @@ def test_what_the_last_layer_makes_is_told_beside_what_arrives_there():
 
 def test_intervals_of_one_model_say_nothing_of_other_seeds():
     one = change_of(rows_of("rsa", "content", [0.9, 0.5], 1e-3))
-    assert one.report[-1] == (
+    assert one.report[-2] == (
         "Intervals are of 95 %, over texts (200 texts); they say nothing of other seeds: give the"
         " models of several."
     )
     seeds = [rows_of("rsa", "content", [0.9, value], 1e-3, seed=seed)
              for seed, value in enumerate([0.5, 0.52], 1)]  # fmt: skip
-    assert change_of(*seeds).report[-1] == (
+    assert change_of(*seeds).report[-2] == (
         "Intervals are of 95 %, over texts and replicates (200 texts, 2 replicates)."
     )

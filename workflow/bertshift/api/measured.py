@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from bertshift.api.measures import CHOICES
@@ -250,8 +251,7 @@ class Measurements:
         for layer, numbers in numbered.averages(["layer", "replicate"]).groupby(level=0):
             left_out = numbers.drop(columns="value").dropna(axis="columns").to_numpy()
             values = numbers["value"].to_numpy()
-            spread = left_out.max(axis=1) - left_out.min(axis=1)
-            if left_out.shape[1] > 1 and (spread > statistics.EQUAL).any():
+            if left_out.shape[1] > 1 and (np.ptp(left_out, axis=1) > statistics.EQUAL).any():
                 yield layer, Study(values, left_out, self.about["texts"])
 
     def most_changed(self, measure: str) -> tuple[int, list[int]]:
