@@ -28,7 +28,8 @@ class Change(Measurements):
     @ending_cleanly()
     def write(self, folder: str | Path) -> list[Path]:
         """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png`
-        and `index.html`.
+        and `index.html`; and where answers are compared, `behaviour.tsv` and, text by text,
+        `answers.tsv`.
 
         Returns the files. Those whose packages are not installed are left out with a warning.
         UserError where the folder cannot be made.
@@ -36,6 +37,10 @@ class Change(Measurements):
         folder = folder_at(folder)
         files = [folder / "change.tsv"]
         write_tsv(files[-1], self.table)
+        if self.answers.kind:
+            for name, table in (("behaviour", self.behaviour), ("answers", self.answers.texts)):
+                files.append(folder / f"{name}.tsv")
+                write_tsv(files[-1], table)
         if drawing.has(drawing.PICTURE):
             files.append(folder / "change.png")
             self.plot().savefig(files[-1], dpi=150)

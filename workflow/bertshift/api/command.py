@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertshift.api.text_files import STDIN, read_columns, read_texts
+from bertshift.api.text_files import STDIN, read_columns, read_labels, read_texts
 from bertshift.errors import UserError
 
 # What takes long to import is imported inside `main`, where Ctrl-C prints no traceback.
@@ -68,7 +68,16 @@ def _drop_output() -> None:
 
 def _compare(options: argparse.Namespace) -> "Change":
     file = STDIN if str(options.texts) == "-" else options.texts
-    texts = read_columns(file, options.columns) if options.columns else read_texts(file)
+    labels = None
+    if options.columns:
+        # One reading, as a pipe has no second one.
+        columns = [*options.columns, *filter(None, [options.labels])]
+        texts = read_columns(file, columns)
+        labels = options.labels
+    else:
+        texts = read_texts(file)
+        if options.labels:
+            labels = read_labels(Path(options.labels))
     if options.out:
         _prepare_folder(options.out)  # before minutes of work
     from bertshift.api.comparing import compare
@@ -82,6 +91,7 @@ def _compare(options: argparse.Namespace) -> "Change":
         reference,
         texts,
         columns=options.columns,
+        labels=labels,
         measures=options.measures or CHOICES,
         max_length=options.max_length,
         tokenizer=options.tokenizer,
@@ -158,6 +168,14 @@ def _make_parser() -> argparse.ArgumentParser:
             (
                 "FILE is a table; read the column of this name in its first line, or two, with a"
                 " comma between, for pairs"
+            ),
+        ),
+        "labels": (
+            "FILE",
+            str,
+            (
+                "the right answers of the texts, for models that classify them: one a line, or"
+                " with --columns the name of another column"
             ),
         ),
         "out": ("FOLDER", Path, "write change.tsv, change.png and index.html there"),

@@ -13,7 +13,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from bertshift.activations.extract import extract
-from bertshift.api import own_measure
+from bertshift.api import answers, own_measure
 from bertshift.api.change import Change
 from bertshift.api.given import check_apart, check_computes, check_weights, is_loaded
 from bertshift.api.measures import CHOICES, Choice, by_name
@@ -21,6 +21,7 @@ from bertshift.api.models import (
     called,
     checkpoint_of,
     given_names,
+    head_of,
     listed,
     name_of,
     own_reference,
@@ -34,6 +35,7 @@ from bertshift.api.texts import (
     check_lengths,
     check_same,
     rows_of,
+    split_labels,
     tokens_of,
 )
 from bertshift.errors import UserError
@@ -42,6 +44,7 @@ from bertshift.metrics import made as made_metric
 from bertshift.metrics import reordered
 from bertshift.metrics.hidden_states import FEWEST
 from bertshift.metrics.pairs import Pair
+from bertshift.models.answering import Head
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
@@ -68,6 +71,7 @@ def compare(
     texts: Any = (),
     *,
     columns: str | Sequence[str] | None = None,
+    labels: Any = None,
     measures: str | Callable | Iterable[str | Callable] = tuple(CHOICES),
     max_length: int | None = None,
     tokens: int | None = None,
@@ -82,16 +86,19 @@ def compare(
 
     model, reference: a folder, a name on the Hugging Face hub (`name` or `name@revision`) or a
     loaded model of transformers; a list holds replicates: fine-tuning seeds of one reference, or
-    as many references, each the parent of its model. A PEFT adapter is merged with its base,
-    which is its reference unless another is given. texts: strings, or pairs of strings as tuples.
-    Some hundred sentences suffice; SVCCA needs more tokens than the models are wide. Or a table: a
+    as many references, each the parent of its model. A PEFT adapter is merged with its base, which
+    is its reference unless another is given. texts: strings, or pairs of strings as tuples. Some
+    hundred sentences suffice; SVCCA needs more tokens than the models are wide. Or a table: a
     DataFrame, a data set of the hub, a mapping of columns or rows that are mappings. columns: of a
-    table, the column that is read, or two for pairs. measures: some of rsa, svcca, cka, js and
-    cosine, and functions of your own: of x and y, the hidden states [tokens, width] of the same
-    content tokens in float64, to a number that is 1 (a similarity) or 0 (a distance) where x is y.
-    max_length: the number of tokens that texts are cut to. tokens: the maximum that the measures
-    of hidden states draw (RSA 5000, SVCCA and CKA 20000). tokenizer: for models without one. name:
-    of the texts; draws of tokens depend on it. progress: whether a bar shows on stderr.
+    table, the column that is read, or two for pairs. labels: the right answers of the texts, where
+    all models classify them: names of classes or their numbers from 0, or the numbers that a
+    regression should give; or the name of a column of the table. measures: some of rsa, svcca,
+    cka, js and cosine, and functions of your own: of x and y, the hidden states [tokens, width] of
+    the same content tokens in float64, to a number that is 1 (a similarity) or 0 (a distance)
+    where x is y. max_length: the number of tokens that texts are cut to. tokens: the maximum that
+    the measures of hidden states draw (RSA 5000, SVCCA and CKA 20000). tokenizer: for models
+    without one. name: of the texts; draws of tokens depend on it. progress: whether a bar shows on
+    stderr.
     null: "noise" also measures models made by noise, `draws` for each replicate (3): the reference
     with random weights as large as the model's change (`models.noise`). Both models must have one
     shape. "texts", for models that have no parent in common, also measures hidden states with the
@@ -104,7 +111,9 @@ def compare(
     layers, is named in `left_out` of the result. UserError for models and texts that cannot be
     compared at all.
     """
-    models, rows = listed(model), rows_of(texts, columns)
+    models = listed(model)
+    texts, labels = split_labels(texts, columns, labels)
+    rows = rows_of(texts, columns)
     if reference is None:
         reference = [own_reference(adapter) for adapter in models]
     references = listed(reference)
@@ -125,9 +134,13 @@ def compare(
     for given in filter(is_loaded, [*models, *references]):
         check_weights(given, name_of(given))
     check_apart(models, references)
+    distinct = _drop_duplicates([*models, *references])
+    heads = {_key(model): head_of(model) for model in distinct}
+    named = [(name_of(model), heads[_key(model)]) for model in distinct]
+    question = answers.question_of(named, labels, len(rows))
     with plain_torch(), temporary_folder() as folder:
-        distinct = _drop_duplicates([*models, *references])
         steps = 2 * len(distinct) + noise_draws * len(models) + len(selected) + made + bool(orders)
+        steps += bool(question.head.kind)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
             files, length = _extract(distinct, rows, folder, max_length, tokenizer, bar)
             keys = {"model": model_name, "reference": reference_name, "stimuli": name}
@@ -153,6 +166,7 @@ def compare(
                     pairs, {**selected}, {*own}, orders, tokens, names, bar
                 )
                 left_out |= reasons
+            found_answers = _compare_answers(pairs, distinct, heads, question, rows, bar)
             checkpoints = [
                 checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
             ]
@@ -160,7 +174,15 @@ def compare(
     about = {"texts": len(rows), "checkpoints": checkpoints, "given": given}
     table = concat(tables)
     change = Change(
-        table, model_name, reference_name, about, left_out, noise_draws, own, in_orders
+        table,
+        model_name,
+        reference_name,
+        about,
+        left_out,
+        noise_draws,
+        own,
+        in_orders,
+        found_answers,
     )
     if any(map(is_loaded, references)):
         _warn_of_no_change(change)
@@ -389,6 +411,33 @@ def _measure_in_orders(
     bar.update()
     rows = pd.concat(tables, ignore_index=True) if tables else reordered.no_rows()
     return rows, left_out
+
+
+def _compare_answers(
+    pairs: Sequence[Pair],
+    models: Sequence,
+    heads: Mapping[str | int, Head],
+    question: answers.Question,
+    rows: Sequence[dict],
+    bar: tqdm,
+) -> answers.Answers:
+    """Compare what the models answer; where a head cannot be asked, say why."""
+    if not question.head.kind:
+        return answers.Answers(reason=question.head.reason)
+    bar.set_description("answers")
+    asked = {}
+    folder = pairs[0].model.parents[1]
+    for number, model in enumerate(models):
+        file = folder / "activations" / f"{number}.npz"
+        model_folder = folder / str(number)
+        asked[file] = answers.Asked(name_of(model), model_folder, heads[_key(model)], model)
+    try:
+        with _silence_stderr():
+            return answers.measure(pairs, asked, question, rows)
+    except UserError as error:
+        return answers.Answers(reason=str(error).removesuffix("."))
+    finally:
+        bar.update()
 
 
 def _silence_stderr() -> redirect_stderr:

@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from itertools import combinations
 
 import torch
+import transformers
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from bertshift.errors import UserError
 from bertshift.models.adapters import has_adapters
+from bertshift.models.answering import Answering, Head, are_equal, head_of_class
 from bertshift.models.family import family_of, longest_input, reads_segments, removing
 from bertshift.models.layers import first_of
 
@@ -21,6 +23,7 @@ PLAIN = ("eager", "sdpa")  # transformers' own attention
 # attention, and another form of GELU in one of them by 1e-3.
 ROUNDING = 0.6
 TINY = 1e-30
+READ = "_is_hf_initialized"  # transformers' mark of a weight that was in a checkpoint
 
 
 def is_loaded(model: object) -> bool:
@@ -32,6 +35,44 @@ def encoder_in(model: nn.Module) -> nn.Module:
     if not isinstance(model, PreTrainedModel) and has_adapters(model):
         model = model.get_base_model()
     return getattr(model, getattr(model, "base_model_prefix", ""), model)
+
+
+def head_in(model: nn.Module, name: str) -> Head:
+    """Describe the head of a loaded model, or say why it cannot be asked: a head that its
+    checkpoint did not have may be random, and adapters are merged without one."""
+    if has_adapters(model):
+        return Head(
+            reason=f"the adapters in {name} are merged without its head; call merge_and_unload(),"
+            " save the model and give its folder"
+        )
+    kind = type(model)
+    is_known = getattr(transformers, kind.__name__, None) is kind
+    head = head_of_class(kind.__name__ if is_known else "", getattr(model, "config", None), name)
+    if not head.kind:
+        return head
+    inside = {*encoder_in(model).parameters()}
+    own = [weight for weight in model.parameters() if weight not in inside]
+    if not all(_holds_numbers(weight.data) and not weight.is_meta for weight in own):
+        return Head(reason=f"the head of {name} holds no plain numbers")
+    # transformers marks what it has read; a model without a name was made, not read.
+    if model.name_or_path and not all(getattr(weight, READ, False) for weight in own):
+        return Head(
+            reason=f"{name} has a head that was not in the checkpoint that it was loaded from; if"
+            " it was trained since, save the model and give its folder"
+        )
+    return head
+
+
+def check_answers(model: nn.Module, answering: Answering, name: str) -> None:
+    """Raise UserError where a loaded model gives other logits than its class does with its
+    weights: code of its own takes part in its head."""
+    twin = _make_twin(answering.model, model)
+    twin.family = family_of(answering.base)
+    inputs = _make_inputs(twin)
+    with torch.no_grad(), _evaluating(model), _without_autocast(model):
+        logits, expected = model(**inputs).logits, twin(**inputs).logits
+    if not are_equal(logits, expected, torch.finfo(twin.dtype).eps ** ROUNDING):
+        raise UserError(f"{name} gives other answers than its weights and its class say")
 
 
 def check_weights(model: nn.Module, name: str) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from bertshift.api.answers import Answers
 from bertshift.api.measures import CHOICES
 from bertshift.errors import UserError
 from bertshift.measures import ANY, CORRELATION, Shown
@@ -36,7 +37,8 @@ class Measurements:
     it could not be taken}; about: the number of texts, the checkpoints, and the names of both
     sides as given; draws: the number of models made by noise for each replicate, whose rows have
     `noise_of(model)` as `model`; own: {the user's own measure: its title and kind}; in_orders:
-    similarities with the texts in other orders (`metrics.reordered.compare`).
+    similarities with the texts in other orders (`metrics.reordered.compare`); answers: of both
+    models, if they were asked.
     """
 
     results: Table = field(repr=False)
@@ -47,6 +49,17 @@ class Measurements:
     draws: int = 0
     own: Mapping[str, Shown] = field(default_factory=dict)
     in_orders: pd.DataFrame = field(default_factory=reordered.no_rows, repr=False)
+    answers: Answers = field(default_factory=Answers, repr=False)
+
+    @property
+    def behaviour(self) -> pd.DataFrame:
+        """How differently both models answer: measure, value, low, high, n (docs/methods.md); no
+        rows where they have no head in common, which `answers.reason` explains.
+
+        value: the mean over replicates; low, high: its 95 % interval over texts and, where there
+        are several, replicates; n: the texts, tokens or characters that it is a mean over.
+        """
+        return self.answers.table
 
     @cached_property
     def table(self) -> pd.DataFrame:

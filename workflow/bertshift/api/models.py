@@ -10,9 +10,17 @@ from typing import Any
 
 from transformers import MODEL_MAPPING, PreTrainedModel, PreTrainedTokenizerBase
 
+from bertshift.api.given import head_in, is_loaded
 from bertshift.errors import UserError
 from bertshift.files import read_json
-from bertshift.models.adapters import base_of, has_adapters, merge_folder, merged_copy
+from bertshift.models.adapters import (
+    base_of,
+    changes_head,
+    has_adapters,
+    merge_folder,
+    merged_copy,
+)
+from bertshift.models.answering import Head, head_of_class, load_answering
 from bertshift.models.loading import (
     MODEL_FILES,
     fetch_checkpoint,
@@ -63,6 +71,44 @@ def checkpoint_of(model: Any, folder: Path) -> str:
     return source["name"] if source["source"].startswith("hub:") else name_of(model)
 
 
+def head_of(model: Any) -> Head:
+    """Describe the head of a model that is given in any form, by its class or its configuration.
+    UserError for one that is nowhere."""
+    name = name_of(model)
+    if is_loaded(model):
+        return head_in(model, name)
+    if not isinstance(model, (str, Path)):
+        return Head(reason=f"{name} is no model")
+    folder, _ = locate(model)
+    if is_adapter(folder):
+        return _head_of_adapter(folder, name)
+    try:
+        architectures = read_config(folder).get("architectures") or [""]
+        return head_of_class(str(architectures[0]), load_config(folder), name)
+    except UserError as error:  # which `prepare` raises
+        return Head(reason=str(error))
+
+
+def _head_of_adapter(folder: Path, name: str) -> Head:
+    """Describe the head of an adapter's base, which an adapter in a folder has if it has none of
+    its own."""
+    base = base_of(folder)
+    with _naming_base(folder, base):
+        head = head_of(base)
+    if head.kind and changes_head(folder, _base_prefix(base)):
+        return Head(
+            reason=f"{name} is an adapter that changes its base's head; merge it with PEFT, save"
+            " the model and give its folder"
+        )
+    return head
+
+
+def _base_prefix(model: str) -> str:
+    """Return the name that a checkpoint's base has below its head."""
+    folder, _ = locate(model)
+    return MODEL_MAPPING[type(load_config(folder))].base_model_prefix
+
+
 def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
     """Write the model folder `folder` for a model that is given in any form.
 
@@ -76,8 +122,9 @@ def prepare(model: Any, folder: Path, tokenizer: Any = None) -> None:
         if isinstance(model, PreTrainedModel):
             _check_reads_texts(name, type(model))
             temporary.mkdir(parents=True)
-            base = getattr(model, model.base_model_prefix, model)
-            save_model(temporary, base, _load_tokenizer(tokenizer or model.name_or_path, name))
+            has_head = head_of(model).kind
+            kept = model if has_head else getattr(model, model.base_model_prefix, model)
+            save_model(temporary, kept, _load_tokenizer(tokenizer or model.name_or_path, name))
             import_checkpoint(temporary, folder, local_source(name))
         elif not isinstance(model, (str, Path)):
             raise UserError(
@@ -157,15 +204,26 @@ def locate(model: str | Path) -> tuple[Path, dict]:
 def _merge(adapter: Path, folder: Path, tokenizer: Any) -> None:
     """Write the model folder `folder` of an adapter merged with its base."""
     base, base_folder = base_of(adapter), folder.with_name(f"{folder.name}.base")
-    try:
+    with _naming_base(adapter, base):
         prepare(base, base_folder, tokenizer)
-    except UserError as error:
-        raise UserError(f"{adapter} is an adapter of {base}. {error}") from error
-    encoder = load_encoder(base_folder)
+    kind = head_of(adapter).kind
+    model = load_answering(base_folder, kind) if kind else load_encoder(base_folder)
+    encoder = model.base_model
     words = encoder.config.vocab_size
     merge_folder(encoder, adapter)
-    is_resized = encoder.config.vocab_size != words
-    save_model(folder, encoder, load_tokenizer(adapter if is_resized else base_folder))
+    if encoder.config.vocab_size != words:  # which the head was not trained on
+        save_model(folder, encoder, load_tokenizer(adapter))
+    else:
+        save_model(folder, model, load_tokenizer(base_folder))
+
+
+@contextmanager
+def _naming_base(adapter: Path, base: str) -> Iterator[None]:
+    """Say in a UserError from the block whose base it is about."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{adapter} is an adapter of {base}. {error}") from error
 
 
 def _check_holds_model(folder: Path) -> None:

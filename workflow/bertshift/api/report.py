@@ -1,7 +1,7 @@
 """What a comparison of two models found: a report of some sentences, and tables as text.
 
-Each sentence is made from rows of `Measurements.table`, `excess` or `left_out`, whose numbers and
-intervals it has.
+Each sentence is made from rows of `Measurements.table`, `behaviour`, `excess` or `left_out`, whose
+numbers and intervals it has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,21 +10,23 @@ import pandas as pd
 
 from bertshift.api.measured import COUNTS, Measurements
 from bertshift.api.measures import CHOICES
+from bertshift.models.answering import MASKED
 from bertshift.rows import statistics
 from bertshift.rows.blocks import LEVEL
 
+# Measures of behaviour that are 0 where a head is the same.
+NO_CHANGE = ("js", "difference", "kl")
 PERCENT = f"{100 * LEVEL:.0f} %"
 
 
 def sentences(found: Measurements) -> list[str]:
-    """Say whether anything changed, where it shows, where it was made, whether noise does the
-    same, and how sure that is."""
+    """Say whether anything changed, how differently the models answer, where the change shows,
+    where it was made, whether noise does the same, and how sure that is."""
     differs = found.differs
     if not differs.to_numpy().any():
-        same = f"{found.model} and {found.reference} are the same: no measure differs in a layer."
-        return [same, *_name_left_out(found)]
+        return [_name_no_change(found), *answers(found), *_name_left_out(found)]
     changed = differs.index[differs.any(axis=1)]
-    lines = [_name_changed_layers(found)]
+    lines = [_name_changed_layers(found), *answers(found)]
     lines += [_name_most_changed(found, measure) for measure in changed]
     by_heads = [name for name in changed if name in CHOICES and CHOICES[name].record.by_heads]
     lines += [_name_head(found, measure) for measure in by_heads]
@@ -39,8 +41,8 @@ def sentences(found: Measurements) -> list[str]:
 
 
 def tables(found: Measurements) -> str:
-    """Format two tables by layer: each measure's values with their share of the largest change,
-    and their intervals."""
+    """Format two tables by layer, each measure's values with their share of the largest change
+    and their intervals, and one of answers, if there are any."""
     values: dict[str, dict] = {}
     intervals: dict[str, dict] = {}
     for measure, shares in found.profile.iterrows():
@@ -62,7 +64,83 @@ def tables(found: Measurements) -> str:
             f" {misses:.2g} miss their value by chance:"
         )
         lines.append(_lay_out(intervals))
+    if len(found.behaviour):
+        lines += ["Answers:", found.behaviour.to_string(index=False, float_format=_spell)]
     return "\n".join(lines)
+
+
+def _name_no_change(found: Measurements) -> str:
+    """Say that no layer differs: the models are the same, or their heads alone differ."""
+    behaviour = found.behaviour.set_index("measure")["value"]
+    is_other = any(behaviour.get(measure, 0) > statistics.EQUAL for measure in NO_CHANGE)
+    sentence = f"{found.model} and {found.reference} are the same"
+    if is_other:
+        return f"{sentence} below their heads: no measure differs in a layer."
+    return f"{sentence}: no measure differs in a layer."
+
+
+def answers(found: Measurements) -> list[str]:
+    """Say how differently both models answer, or why they are not asked."""
+    if not found.answers.kind:
+        reason = found.answers.reason
+        return [f"No answers are compared: {reason}."] if reason else []
+    rows = found.behaviour.set_index("measure")
+    cells = {measure: _with_interval(row) for measure, row in rows.iterrows()}
+    counts = rows["n"]
+    if "js" in cells:
+        return [_describe_classes(cells, counts["js"]), *_describe_accuracy(found, cells, rows)]
+    if "difference" in cells:
+        return [_describe_outputs(found, cells, counts["difference"])]
+    word = "masked tokens" if found.answers.kind == MASKED else "next tokens"
+    differ = (
+        f"At {counts['kl']} {word} the prediction of {found.model} differs from that of"
+        f" {found.reference} by {cells['kl']} nats (KL); a share of {cells['first_guess_kept']}"
+        " keeps its first guess."
+    )
+    lines = [differ]
+    if "bits_difference" in cells:
+        lines.append(
+            f"A character takes {found.model} {cells['bits_per_character']} bits and"
+            f" {found.reference} {cells['reference_bits_per_character']}: a difference of"
+            f" {cells['bits_difference']}."
+        )
+    return lines
+
+
+def _describe_classes(cells: Mapping[str, str], texts: int) -> str:
+    return (
+        f"Of {texts} texts a share of {cells['answers_changed']} gets another answer; the outputs"
+        f" differ by {cells['js']} nats (Jensen-Shannon)."
+    )
+
+
+def _describe_accuracy(
+    found: Measurements, cells: Mapping[str, str], rows: pd.DataFrame
+) -> Iterator[str]:
+    """Say how right both classifiers are, where labels are known."""
+    if "accuracy" in cells:
+        yield (
+            f"Accuracy is {cells['accuracy']}, and {cells['reference_accuracy']} of"
+            f" {found.reference}: a difference of {cells['accuracy_difference']}, paired by texts;"
+            f" {_spell(rows.loc['lost', 'value'])} texts are lost and"
+            f" {_spell(rows.loc['won', 'value'])} won."
+        )
+
+
+def _describe_outputs(found: Measurements, cells: Mapping[str, str], texts: int) -> str:
+    """Say how far the outputs of regressions lie apart, and from labels where these are known."""
+    sentence = f"The outputs for {texts} texts differ by {cells['difference']} on average"
+    if "pearson" in cells:
+        sentence += f", and correlate by {cells['pearson']} (Pearson)"
+    if "spearman" in cells:
+        sentence += f" and {cells['spearman']} (Spearman)"
+    with_labels, of_reference = "pearson_with_labels", "reference_pearson_with_labels"
+    if with_labels in cells and of_reference in cells:
+        sentence += (
+            f"; with the labels they correlate by {cells[with_labels]}, those of"
+            f" {found.reference} by {cells[of_reference]} (Pearson)"
+        )
+    return f"{sentence}."
 
 
 def _name_changed_layers(found: Measurements) -> str:

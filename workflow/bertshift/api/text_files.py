@@ -68,6 +68,21 @@ def read_texts(file: Path) -> list[str | tuple[str, ...]]:
     return texts
 
 
+def read_labels(file: Path) -> list[str]:
+    """Read a label from each line; blank lines at the end are left out. UserError where the file
+    is missing or has an empty line."""
+    try:
+        labels = [line.strip() for line in read_lines(file)]
+    except FileNotFoundError:
+        raise UserError(f"{file} does not exist; write a file with one label a line.") from None
+    while labels and not labels[-1]:
+        labels.pop()
+    for number, label in enumerate(labels, 1):
+        if not label:
+            raise UserError(f"{file}:{number} is empty; write the label of text {number}.")
+    return labels
+
+
 def _read_parts(file: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the texts of each row. Blank lines at the end are left out."""
     if file.suffix.lower() in (".tsv", ".csv"):

@@ -85,21 +85,9 @@ def _read_columns(texts: Any, names: Sequence[str]) -> list:
         raise UserError(
             f"columns names {len(names)} columns; write the name of one, or of the two of a pair."
         )
-    existing = _list_columns(texts)
-    if existing is None:
+    if _list_columns(texts) is None:
         texts = _rows_to_columns(_to_list(texts))
-        existing = list(texts)
-    for name in names:
-        if name not in existing:
-            raise UserError(
-                f"texts has no column {name!r}, only {', '.join(map(str, existing))}; correct"
-                " columns=."
-            )
-        if isinstance(texts[name], (str, bytes)):
-            raise UserError(
-                f"column {name!r} of texts is one string; give a table with many rows."
-            )
-    columns = [_to_list(texts[name]) for name in names]
+    columns = [_to_list(_read_column(texts, name, "columns=")) for name in names]
     if len(columns) == 1:
         return columns[0]
     first, second = columns
@@ -108,6 +96,28 @@ def _read_columns(texts: Any, names: Sequence[str]) -> list:
             f"the columns of texts have {len(first)} and {len(second)} rows; give as many of both."
         )
     return list(zip(first, second, strict=True))
+
+
+def _read_column(texts: Any, name: str, option: str) -> Any:
+    """Read a column of a table. UserError, which names the option to correct, where there is
+    none."""
+    existing = _list_columns(texts)
+    if name not in existing:
+        others = ", ".join(map(str, existing))
+        raise UserError(f"texts has no column {name!r}, only {others}; correct {option}.")
+    if isinstance(texts[name], (str, bytes)):
+        raise UserError(f"column {name!r} of texts is one string; give a table with many rows.")
+    return texts[name]
+
+
+def split_labels(texts: Any, columns: str | Sequence[str] | None, labels: Any) -> tuple[Any, Any]:
+    """Return texts and labels, where labels may be the name of a column of the table of texts.
+    UserError for a name that the table does not have."""
+    if columns is None or not isinstance(labels, str):
+        return texts, labels
+    if _list_columns(texts) is None:
+        texts = _rows_to_columns(_to_list(texts))
+    return texts, _to_list(_read_column(texts, labels, "labels="))
 
 
 def _rows_to_columns(rows: list) -> dict[str, list]:

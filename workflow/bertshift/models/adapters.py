@@ -51,6 +51,14 @@ def base_of(adapter: Path | nn.Module) -> str:
     return base
 
 
+def changes_head(folder: Path, base_prefix: str) -> bool:
+    """Test whether the adapter in `folder` has weights outside of the base model, which is called
+    `base_prefix` below its head."""
+    inside = f"{PREFIX}{base_prefix}."
+    names = (name for name in _read_adapter(folder) if name.startswith(PREFIX))
+    return not all(name.startswith(inside) for name in names)
+
+
 def merged_copy(model: nn.Module, name: str) -> PreTrainedModel:
     """Copy a loaded model with adapters, and merge the active ones. UserError, with the model's
     `name`, where they cannot be merged."""

@@ -87,6 +87,14 @@ def norms_of(model: PreTrainedModel) -> list[nn.Module]:
     return [model.get_submodule(name) for name in names]
 
 
+def pooled(model: PreTrainedModel, hidden: Tensor) -> Tensor:
+    """Apply a model's pooler to its last hidden states: [examples, width]. ALBERT's is a linear
+    layer alone."""
+    if isinstance(model.pooler, nn.Linear):
+        return model.pooler_activation(model.pooler(hidden[:, 0]))
+    return model.pooler(hidden)
+
+
 def first_of(output: Tensor | tuple) -> Tensor:
     """Take a layer's states from its output, which in some families is a tuple."""
     return output if isinstance(output, Tensor) else output[0]
@@ -152,12 +160,8 @@ class Layers:
         return hidden
 
     def pooled(self, hidden: Tensor) -> Tensor:
-        """Apply the model's pooler to its last hidden states: [examples, width]. ALBERT's is a
-        linear layer alone."""
-        pooler = self.model.pooler
-        if isinstance(pooler, nn.Linear):
-            return self.model.pooler_activation(pooler(hidden[:, 0]))
-        return pooler(hidden)
+        """Apply the model's pooler to its last hidden states: [examples, width]."""
+        return pooled(self.model, hidden)
 
 
 @contextmanager
