@@ -18,7 +18,8 @@ compute RSA of the first 5000 tokens; `compare` draws them. With intervals: `com
 value without each of 20 blocks of sentences. The straight way computes RSA, SVCCA and CKA again
 without each of `--blocks` blocks, measured; attention's values are means over sentences, which are
 only averaged again. The time of 20 blocks is calculated from these. `compare` is also run without
-what each layer makes (`made`), and the ratio of both is printed.
+what each layer makes (`made`), and of the same models with heads, whose answers are compared; the
+ratios are printed.
 """
 
 import argparse
@@ -36,11 +37,16 @@ import numpy as np
 from timing import timed
 
 VOCABULARY, TOKENS, SEED, BLOCKS = 30_522, 5000, 0, 20
+HEADS = {
+    "-classes": "BertForSequenceClassification",
+    "-masked": "BertForMaskedLM",
+}
 
 
 def make_models(folder, sentences, layers, width):
-    """Write two checkpoints and random sentences."""
+    """Write two checkpoints, the same below heads, and random sentences."""
     import torch
+    import transformers
     from transformers import BertConfig, BertModel, BertTokenizer
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -55,9 +61,14 @@ def make_models(folder, sentences, layers, width):
         intermediate_size=4 * width,
     )
     model = BertModel(config)
+    heads = {head: getattr(transformers, kind)(config) for head, kind in HEADS.items()}
     for name in ("base", "tuned"):
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
+        for head, whole in heads.items():
+            whole.bert.load_state_dict(model.state_dict(), strict=False)
+            whole.save_pretrained(folder / f"{name}{head}")
+            tokenizer.save_pretrained(folder / f"{name}{head}")
         with torch.no_grad():
             for weight in model.parameters():
                 weight += 0.1 * 0.02 * torch.randn_like(weight)
@@ -75,11 +86,12 @@ def make_models(folder, sentences, layers, width):
 # A route returns CPU seconds by part, and values by measure.
 
 
-def with_intervals(folder, texts, arguments, made=True):
+def with_intervals(folder, texts, arguments, made=True, head=""):
     from bertshift import compare
 
     call = partial(compare, made=made)
-    seconds, change = timed(call, folder / "tuned", folder / "base", texts)
+    seconds, change = timed(call, folder / f"tuned{head}", folder / f"base{head}", texts)
+    assert bool(head) == bool(len(change.behaviour))
     table = change.table[change.table["head"] == 0]
     values = table.set_index(["measure", "variant", "layer"])["value"].sort_index()
     variants = {"svcca": "svcca99", "js": "nats", "cosine": "crop"}
@@ -257,7 +269,7 @@ ROUTES = {
     "bertshift.compare, intervals and nulls": with_intervals,
     "bertshift.compare, the same without made": partial(with_intervals, made=False),
     "the straight way, intervals": straight,
-}
+} | {f"bertshift.compare, heads {head[1:]}": partial(with_intervals, head=head) for head in HEADS}
 
 
 def run_route(arguments):
@@ -297,7 +309,7 @@ def print_results(results, arguments):
         print(
             f"{route:48}{total_seconds(result):10.1f}{result['wall']:10.1f}{result['peak']:10.2f}"
         )
-    library, straight_way, compare, plain_compare, straight_intervals = results.values()
+    library, straight_way, compare, plain_compare, straight_intervals, *answers = results.values()
     blocks = sum(
         seconds
         for part, seconds in straight_intervals["seconds"].items()
@@ -314,6 +326,9 @@ def print_results(results, arguments):
     )
     ratio = total_seconds(compare) / total_seconds(plain_compare)
     print(f"compare with made, relative to compare without: {ratio:.2f}")
+    for head, result in zip(HEADS, answers, strict=True):
+        ratio = total_seconds(result) / total_seconds(compare)
+        print(f"compare of models with heads {head[1:]}, relative to models without: {ratio:.2f}")
     for name, result in (("values alone", library), ("the straight way", straight_intervals)):
         parts = [f"{part} {seconds:.1f}" for part, seconds in result["seconds"].items()]
         print(f"{name}:", ", ".join(parts))
@@ -324,6 +339,15 @@ def print_results(results, arguments):
             print(f"{name}: largest difference {difference:.1e}")
 
 
+def start_making(arguments, folder):
+    """Write models and sentences in a process of its own, as a process that starts others hands
+    its peak of memory on to them."""
+    command = [sys.executable, __file__, "--make", "--folder", str(folder)]
+    for name in ("sentences", "layers", "width"):
+        command += [f"--{name}", str(getattr(arguments, name))]
+    subprocess.run(command, check=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sentences", type=int, default=300)
@@ -332,15 +356,19 @@ def main():
     parser.add_argument("--blocks", type=int, default=2)
     parser.add_argument("--without", type=int, default=0)
     parser.add_argument("--route", choices=ROUTES)
+    parser.add_argument("--make", action="store_true")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--svcca", type=Path)
     arguments = parser.parse_args()
+    if arguments.make:
+        make_models(arguments.folder, arguments.sentences, arguments.layers, arguments.width)
+        return
     if arguments.route:
         run_route(arguments)
         return
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        make_models(Path(folder), arguments.sentences, arguments.layers, arguments.width)
+        start_making(arguments, Path(folder))
         for route in ROUTES:
             without = arguments.blocks if route == "the straight way, intervals" else 0
             results[route] = start_route(route, arguments, folder, without)

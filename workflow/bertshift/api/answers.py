@@ -35,10 +35,10 @@ class Answers:
 
     kind: classes, masked or next; empty where there are no answers, and then `reason` says why.
     labels: the names of classes; one of a regression. results: the table of every replicate, with
-    measure, value and n, if there are answers. texts: of
-    every replicate and text, its position in the texts from 0, the text and the second of a pair,
-    the change of its answer (JS or KL in nats, or the difference of outputs), and with classes or
-    outputs answer, reference_answer and, with labels, label and outcome (lost, won or empty).
+    measure, value and n, if there are answers. texts: of every replicate and text, its position in
+    the texts from 0, the text and the second of a pair, the change of its answer (JS or KL in
+    nats, or the difference of outputs), and with classes or outputs answer, reference_answer and,
+    with labels, label and outcome (lost, won or empty).
     """
 
     kind: str = ""
