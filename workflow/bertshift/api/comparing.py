@@ -13,6 +13,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from bertshift.activations.extract import extract
+from bertshift.activations.words import write_words
 from bertshift.api import answers, own_measure
 from bertshift.api.change import Change
 from bertshift.api.given import check_apart, check_computes, check_weights, is_loaded
@@ -30,10 +31,11 @@ from bertshift.api.models import (
 )
 from bertshift.api.surroundings import plain_torch, temporary_folder
 from bertshift.api.texts import (
+    are_same,
     check_count,
     check_cut,
     check_lengths,
-    check_same,
+    check_whole,
     rows_of,
     split_labels,
     tokens_of,
@@ -44,7 +46,7 @@ from bertshift.metrics import made as made_metric
 from bertshift.metrics import reordered
 from bertshift.metrics.hidden_states import FEWEST
 from bertshift.metrics.pairs import Pair
-from bertshift.models.answering import Head
+from bertshift.models.answering import CLASSES, Head
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
 from bertshift.models.noise import add_noise
@@ -54,6 +56,8 @@ from bertshift.rows.table import Table, concat
 from bertshift.seeds import seed_from
 
 MOSTLY = 0.9  # of the texts differ, in samples of natural text
+ACTIVATIONS, WORDS = "activations", "words"  # folders of files of tokens, and of words
+DIFFERENT = "the tokenizers cut these texts differently"
 # Draws of each null, unless the user says how many: 19 make one test of 5 %.
 DRAWS = {"noise": 3, "texts": 19}
 # How measures of states are taken with the texts in another order.
@@ -106,6 +110,9 @@ def compare(
     also say what each layer makes and what arrives from the layers below (`metrics.made`), in one
     more pass of both models of each replicate.
 
+    Tokenizers that cut the texts differently are compared word by word: states are means over the
+    tokens of each word (`activations.words`), and attention is left out.
+
     Activations are written to a temporary folder: for 300 sentences and BERT-base half a gigabyte
     a model. A measure that cannot be taken, as attention of models with different numbers of
     layers, is named in `left_out` of the result. UserError for models and texts that cannot be
@@ -143,6 +150,11 @@ def compare(
         steps += bool(question.head.kind)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
             files, length = _extract(distinct, rows, folder, max_length, tokenizer, bar)
+            left_out = {}
+            by_words = folder / WORDS in {file.parent for file in files.values()}
+            if by_words:
+                selected, left_out = _leave_out_tokens(selected, noise_draws, made)
+                made = False
             keys = {"model": model_name, "reference": reference_name, "stimuli": name}
             pairs = [
                 Pair(files[_key(replicate)], files[_key(parent)], keys | numbers)
@@ -154,7 +166,8 @@ def compare(
                 for draw in range(1, noise_draws + 1)
             ]
             names = {str(files[_key(model)]): name_of(model) for model in distinct}
-            tables, own, left_out = _measure([*pairs, *noise], selected, tokens, names, bar)
+            tables, own, reasons = _measure([*pairs, *noise], selected, tokens, names, bar)
+            left_out |= reasons
             if made:
                 of_states = [name for name in OF_STATES if name in {*selected} - {*left_out}]
                 made_tables, reasons = _measure_made(pairs, of_states, tokens, names, bar)
@@ -172,6 +185,7 @@ def compare(
             ]
     given = given_names(models, references)
     about = {"texts": len(rows), "checkpoints": checkpoints, "given": given}
+    about["by_words"] = by_words
     table = concat(tables)
     change = Change(
         table,
@@ -249,10 +263,12 @@ def _extract(
     """Write the activations of each model on the texts, with one model at a time in memory.
 
     Returns {key of a model: activation file} and the length that texts are cut to. The model
-    folder of `activations/0.npz` is `0`.
+    folder of `activations/0.npz` is `0`. Where tokenizers cut the texts differently, files are of
+    words, `words/0.npz`.
     """
     files: dict[str | int, Path] = {}
     first_tokens, first_name = {}, ""
+    is_alike = True
     for number, model in enumerate(models):
         name = name_of(model)
         bar.set_description(f"reads {name}")
@@ -266,7 +282,9 @@ def _extract(
         tokens = tokens_of(model_tokenizer, rows)
         if not files:
             first_tokens, first_name = tokens, name
-        check_same(first_tokens, tokens, first_name, name)
+        if not are_same(first_tokens, tokens):
+            check_whole(max_length, first_name, name)
+            is_alike = False
         room = longest_input(encoder)
         if max_length is None:
             check_lengths(tokens["offsets"], room, name)
@@ -274,12 +292,33 @@ def _extract(
             check_cut(max_length, model_tokenizer, rows, room, name)
         bar.set_description(f"runs {name}")
         length = max_length or int(np.diff(tokens["offsets"]).max())
-        file = folder / "activations" / f"{number}.npz"
+        file = folder / ACTIVATIONS / f"{number}.npz"
         with _silence_stderr(), called({str(model_folder): name, str(file): name}):
             extract(encoder, model_tokenizer, rows, file, length, attention=True)
         files[_key(model)] = file
         bar.update()
+    if not is_alike:
+        words = {file: folder / WORDS / file.name for file in files.values()}
+        write_words(words, rows)
+        files = {key: words[file] for key, file in files.items()}
     return files, length
+
+
+def _leave_out_tokens(
+    selected: Mapping[str, Choice | Callable], noise_draws: int, made: bool
+) -> tuple[dict[str, Choice | Callable], dict[str, str]]:
+    """Select the measures that can be taken of words, and say why the others cannot. UserError for
+    noise, which needs models of one shape."""
+    if noise_draws:
+        raise UserError(f"{DIFFERENT}, so noise of one has no like in the other; leave null= out.")
+    of_maps = [name for name in selected if name in CHOICES and CHOICES[name].record.by_heads]
+    left_out = dict.fromkeys(of_maps, f"{DIFFERENT}, so maps of tokens have nothing in common.")
+    if made:
+        left_out["made"] = f"{DIFFERENT}, so no layer can read the other model's states."
+    kept = {name: measure for name, measure in selected.items() if name not in of_maps}
+    if not kept:
+        raise UserError(left_out[of_maps[0]])
+    return kept, left_out
 
 
 def _make_noise(
@@ -424,16 +463,25 @@ def _compare_answers(
     """Compare what the models answer; where a head cannot be asked, say why."""
     if not question.head.kind:
         return answers.Answers(reason=question.head.reason)
+    if question.head.kind != CLASSES and pairs[0].model.parent.name == WORDS:
+        return answers.Answers(reason=f"{DIFFERENT}, so the models predict other tokens")
     bar.set_description("answers")
     asked = {}
     folder = pairs[0].model.parents[1]
     for number, model in enumerate(models):
-        file = folder / "activations" / f"{number}.npz"
+        file = folder / ACTIVATIONS / f"{number}.npz"
         model_folder = folder / str(number)
         asked[file] = answers.Asked(name_of(model), model_folder, heads[_key(model)], model)
     try:
         with _silence_stderr():
-            return answers.measure(pairs, asked, question, rows)
+            of_tokens = [
+                Pair(
+                    *(folder / ACTIVATIONS / file.name for file in (pair.model, pair.reference)),
+                    pair.keys,
+                )
+                for pair in pairs
+            ]
+            return answers.measure(of_tokens, asked, question, rows)
     except UserError as error:
         return answers.Answers(reason=str(error).removesuffix("."))
     finally:

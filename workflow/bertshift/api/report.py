@@ -26,7 +26,7 @@ def sentences(found: Measurements) -> list[str]:
     if not differs.to_numpy().any():
         return [_name_no_change(found), *answers(found), *_name_left_out(found)]
     changed = differs.index[differs.any(axis=1)]
-    lines = [_name_changed_layers(found), *answers(found)]
+    lines = [_name_changed_layers(found), *_name_words(found), *answers(found)]
     lines += [_name_most_changed(found, measure) for measure in changed]
     by_heads = [name for name in changed if name in CHOICES and CHOICES[name].record.by_heads]
     lines += [_name_head(found, measure) for measure in by_heads]
@@ -141,6 +141,14 @@ def _describe_outputs(found: Measurements, cells: Mapping[str, str], texts: int)
             f" {found.reference} by {cells[of_reference]} (Pearson)"
         )
     return f"{sentence}."
+
+
+def _name_words(found: Measurements) -> Iterator[str]:
+    if found.about.get("by_words"):
+        yield (
+            "Their tokenizers cut these texts differently: hidden states are means over the tokens"
+            " of each word."
+        )
 
 
 def _name_changed_layers(found: Measurements) -> str:

@@ -173,11 +173,16 @@ def check_lengths(offsets: np.ndarray, room: int, name: str) -> None:
         )
 
 
-def check_same(first: dict, second: dict, first_name: str, second_name: str) -> None:
-    """Raise UserError where two tokenizers cut the texts differently."""
-    if not all(np.array_equal(first[key], second[key]) for key in first):
+def are_same(first: dict, second: dict) -> bool:
+    """Test whether two tokenizers cut the texts into the same tokens."""
+    return all(np.array_equal(first[key], second[key]) for key in first)
+
+
+def check_whole(max_length: int | None, first_name: str, second_name: str) -> None:
+    """Raise UserError where texts would be cut that two tokenizers cut differently."""
+    if max_length is not None:
         raise UserError(
-            f"{first_name} and {second_name} cut the texts differently ({len(first['ids'])} and"
-            f" {len(second['ids'])} tokens): their tokenizers are not the same, so no token of one"
-            " has its like in the other; compare models of one vocabulary."
+            f"{first_name} and {second_name} have tokenizers that cut the texts differently, so"
+            f" that {max_length} tokens are not the same words; leave max_length= out, and give"
+            " shorter texts."
         )
