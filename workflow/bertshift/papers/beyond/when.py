@@ -11,9 +11,9 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from bertshift.figures import layers, numbers, style
-from bertshift.measures import ANY, MEASURES, POSITIVE
+from bertshift.measures import MEASURES, POSITIVE
 from bertshift.naming import Model
-from bertshift.rows import labelling, nulls, statistics
+from bertshift.rows import halfway, labelling, nulls
 from bertshift.rows.losses import thinned
 from bertshift.rows.nulls import model_of
 from bertshift.rows.provenance import ORIGIN
@@ -39,23 +39,6 @@ COLUMNS = ["panel", "series", "variant", "layer", "share", *numbers.VALUES]
 ALL = 100  # percent
 OWN_AXES = 2  # rows of scores and of losses, which have another unit in each task
 RUN = ["series", "init", "seed"]
-
-
-def half_change(shares: Sequence[float], change: Sequence[float]) -> float:
-    """Find the share of training after which a layer has made half of its final change.
-
-    `change` is the distance from the parent after each of the ascending `shares`, the last one at
-    the end; between two shares it is a straight line. Where it reaches half of its last value
-    several times, the first counts. NaN where it ends at 0.
-    """
-    half = change[-1] / 2
-    if not half > statistics.EQUAL:
-        return np.nan
-    after = next(n for n, value in enumerate(change) if value >= half)
-    if after == 0:
-        return float(shares[0])
-    step = slice(after - 1, after + 1)
-    return float(np.interp(half, change[step], shares[step]))
 
 
 def tidy(inputs: Mapping[str, Table]) -> pd.DataFrame:
@@ -136,37 +119,14 @@ def _halves(change: Table) -> Table:
     layer does not surely change, there is none."""
     if change["panel"].str.endswith("rsa").all():
         change = change.mapped(lambda similarity: 1 - similarity)
-    change = change.where(_changes_surely(change))
+    final = numbers.trained(change.where(change["share"] == ALL), ["series"])
+    change = change.where(halfway.changes_surely(change, final, ["series", "layer"]))
     if not len(change):
         return change
-    rows = change.rows.sort_values("share", kind="stable")
-    layers_of_runs = rows.groupby([*RUN, "ref_init", "ref_seed", "layer"], sort=False)
-    halves = concat(_half_of_layer(change.keep(layer)) for _, layer in layers_of_runs)
-    return halves.where(halves["value"].notna()).within((0.0, ALL))
-
-
-def _changes_surely(change: Table) -> np.ndarray:
-    """Mark the rows of layers whose final change has an interval without 0, or none; nothing is
-    half of another."""
-    final = numbers.trained(change.where(change["share"] == ALL), ["series"])
-    # On its own scale, as an interval in the range of a distance never has its end.
-    means = final.within(ANY).averaged(["series", "layer"], ["series"])
-    unsure = means.loc[means["low"] <= 0, ["series", "layer"]]
-    layers_of_rows = pd.MultiIndex.from_frame(change.rows[["series", "layer"]])
-    return ~layers_of_rows.isin(pd.MultiIndex.from_frame(unsure))
-
-
-def _half_of_layer(layer: Table) -> Table:
-    """Find the share of training at half of the change of one layer of one replicate, `layer` by
-    share, and the same without each block: one row."""
-    shares = list(layer["share"])
-    changes = layer.numbers
-    is_known = changes.notna().all()
-    halves = changes.apply(lambda change: half_change(shares, list(change))).where(is_known)
-    if halves[is_known].isna().any():  # without some block the layer does not change
-        halves.iloc[1:] = np.nan
-    last = layer.keep(layer.rows.tail(1)).assign(table="; ".join(layer["table"]))
-    return last.with_numbers(halves.to_frame().T)
+    layers_of_runs = [*RUN, "ref_init", "ref_seed", "layer"]
+    change = change.keep(change.rows.sort_values("share", kind="stable"))
+    tables = change.rows.groupby(layers_of_runs, sort=False)["table"].transform("; ".join)
+    return halfway.halves(change.assign(table=tables), "share", layers_of_runs).within((0.0, ALL))
 
 
 def _average(
