@@ -4,6 +4,7 @@ module of each public name."""
 PLACES = {
     "compare": "bertshift.api.comparing",
     "Change": "bertshift.api.change",
+    "along": "bertshift.api.along",
     "weights": "bertshift.api.weights",
     **dict.fromkeys(("rsa", "svcca", "cka", "js", "cosine"), "bertshift.api.arrays"),
     "UserError": "bertshift.errors",

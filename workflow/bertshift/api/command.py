@@ -1,5 +1,6 @@
 """`bertshift compare A [A ...] B --texts FILE [--out FOLDER]`, the comparison of two models from a
-shell, and `bertshift weights A B [--out FOLDER]`, that of their weights alone."""
+shell, `bertshift weights A B [--out FOLDER]`, that of their weights alone, and `bertshift along
+FOLDER REFERENCE --texts FILE [--out FOLDER]`, that of the checkpoints of a training."""
 
 import argparse
 import errno
@@ -18,6 +19,7 @@ from bertshift.errors import UserError
 # What takes long to import is imported inside `main`, where Ctrl-C prints no traceback.
 if TYPE_CHECKING:
     from bertshift.api.change import Change
+    from bertshift.api.course import Course
     from bertshift.api.weights import Weights
 
 ENDED_BY = 128  # shells add it to the number of a signal
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     options = _make_parser().parse_args(arguments)
     try:
-        change = _weigh(options) if options.command == "weights" else _compare(options)
+        change = COMMANDS[options.command](options)
         files = _write(change, options.out) if options.out else []
     except UserError as error:
         print(f"bertshift: {error}", file=sys.stderr)
@@ -112,6 +114,29 @@ def _weigh(options: argparse.Namespace) -> "Weights":
     )
 
 
+def _follow(options: argparse.Namespace) -> "Course":
+    texts = read_texts(STDIN if str(options.texts) == "-" else options.texts)
+    from bertshift.api.along import along
+    from bertshift.api.change import folder_at
+    from bertshift.api.measures import CHOICES
+
+    if options.out:
+        folder_at(options.out)  # before minutes of work
+    checkpoints = options.checkpoints
+    return along(
+        checkpoints[0] if len(checkpoints) == 1 else checkpoints,
+        options.reference,
+        texts,
+        measures=options.measures or CHOICES,
+        max_length=options.max_length,
+        tokenizer=options.tokenizer,
+        progress=True,
+    )
+
+
+COMMANDS = {"compare": _compare, "weights": _weigh, "along": _follow}
+
+
 def _prepare_folder(out: Path) -> None:
     """Make the folder, and say on stderr which files will not be written."""
     from bertshift.api.change import folder_at
@@ -122,7 +147,7 @@ def _prepare_folder(out: Path) -> None:
         print(f"bertshift: {missing_files}", file=sys.stderr)
 
 
-def _write(change: "Change | Weights", out: Path) -> list[Path]:
+def _write(change: "Change | Course | Weights", out: Path) -> list[Path]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `_prepare_folder` has named the missing files
         return change.write(out)
@@ -141,6 +166,7 @@ def _make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=version())
     commands = parser.add_subparsers(dest="command", required=True)
     _add_weights(commands)
+    _add_along(commands)
     command = commands.add_parser(
         "compare",
         help="compare two models layer by layer",
@@ -225,4 +251,45 @@ def _add_weights(commands: Any) -> None:
     )
     command.add_argument(
         "--out", metavar="FOLDER", type=Path, help="write weights.tsv and weights.png there"
+    )
+
+
+def _add_along(commands: Any) -> None:
+    """Add the command `along` to the commands of a parser."""
+    command = commands.add_parser(
+        "along",
+        help="compare the checkpoints of a training with a reference",
+        description="Compare the checkpoints of one training with a reference, step by step.",
+    )
+    command.add_argument(
+        "checkpoints",
+        nargs="+",
+        metavar="FOLDER",
+        help=(
+            "a folder with folders checkpoint-*; or the checkpoints themselves, folders or names"
+            " that say their steps, such as name@step1000"
+        ),
+    )
+    command.add_argument("reference", metavar="REFERENCE", help="what they are compared with")
+    command.add_argument(
+        "--texts",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="one text a line; a tab stands between two of a pair; - reads standard input",
+    )
+    command.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        help="write steps.tsv, halves.tsv and steps.png there",
+    )
+    command.add_argument(
+        "--measures", metavar="NAMES", type=_split_names, help="some, with commas; all if left out"
+    )
+    command.add_argument(
+        "--max-length", metavar="TOKENS", type=int, help="cut texts to this number of tokens"
+    )
+    command.add_argument(
+        "--tokenizer", metavar="MODEL", help="whose tokenizer to take, where checkpoints have none"
     )

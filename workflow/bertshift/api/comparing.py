@@ -129,7 +129,7 @@ def compare(
             f"{len(models)} models have {len(references)} references; give one for all, or one for"
             " each."
         )
-    _warn_of_repeated(rows)
+    warn_of_repeated(rows)
     model_name, reference_name = short_names(models, references)
     selected = by_name(measures)
     draws = _count_draws(null, draws)
@@ -149,7 +149,7 @@ def compare(
         steps = 2 * len(distinct) + noise_draws * len(models) + len(selected) + made + bool(orders)
         steps += bool(question.head.kind)
         with tqdm(total=steps, disable=not progress, unit="step", leave=False) as bar:
-            files, length = _extract(distinct, rows, folder, max_length, tokenizer, bar)
+            files, length = extract_states(distinct, rows, folder, max_length, tokenizer, bar)
             left_out = {}
             by_words = folder / WORDS in {file.parent for file in files.values()}
             if by_words:
@@ -166,7 +166,7 @@ def compare(
                 for draw in range(1, noise_draws + 1)
             ]
             names = {str(files[_key(model)]): name_of(model) for model in distinct}
-            tables, own, reasons = _measure([*pairs, *noise], selected, tokens, names, bar)
+            tables, own, reasons = take_measures([*pairs, *noise], selected, tokens, names, bar)
             left_out |= reasons
             if made:
                 of_states = [name for name in OF_STATES if name in {*selected} - {*left_out}]
@@ -213,7 +213,7 @@ def _warn_of_no_change(change: Change) -> None:
         )
 
 
-def _warn_of_repeated(rows: Sequence[dict]) -> None:
+def warn_of_repeated(rows: Sequence[dict]) -> None:
     distinct = len({(row["text_a"], row.get("text_b")) for row in rows})
     if distinct < MOSTLY * len(rows):
         warnings.warn(
@@ -257,7 +257,7 @@ def _number_replicates(models: list, references: list) -> Iterator[tuple[Any, An
         yield model, reference, numbers
 
 
-def _extract(
+def extract_states(
     models: list, rows: list[dict], folder: Path, max_length: int | None, tokenizer: Any, bar: tqdm
 ) -> tuple[dict[str | int, Path], int]:
     """Write the activations of each model on the texts, with one model at a time in memory.
@@ -342,7 +342,7 @@ def _make_noise(
     return Pair(file, pair.reference, pair.keys | keys)
 
 
-def _measure(
+def take_measures(
     pairs: list[Pair],
     measures: Mapping[str, Choice | Callable],
     tokens: int | None,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bertshift.api.measured import Measurements
 from bertshift.errors import UserError
 from bertshift.measures import MEASURES
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from bertshift.api.course import Course
     from bertshift.api.weights import Weights
 
 # Modules that a picture and the page need.
@@ -24,9 +27,10 @@ PACKAGES = {
     "vl_convert": "vl-convert-python",
     "yaml": "pyyaml",
 }
-BLUE, GREY, WIDTH = "#0072B2", "#777777", 7.5
+BLUE, GREY, ORANGE, WIDTH = "#0072B2", "#777777", "#D55E00", 7.5
+TICKS = 6  # named steps on an axis
 # Colours of the lines of a layer's own part and of what arrives there.
-PARTS = {"made": "#D55E00", "arrived": "#009E73"}
+PARTS = {"made": ORANGE, "arrived": "#009E73"}
 # Without formulas, as names of models may have characters with a meaning in TeX.
 SHEET = {
     "font.size": 8,
@@ -118,6 +122,42 @@ def draw_weights(found: "Weights") -> "Figure":
         figure.colorbar(image, label="norm of the change, relative to the weights'")
         figure.draw_without_rendering()  # makes the tick labels while this style is active
     return figure
+
+
+def draw_course(course: "Course") -> "Figure":
+    """Draw each measure's change, layers up and steps across, with the step at half of it."""
+    need(PICTURE)
+    import matplotlib.pyplot as plt
+
+    rows = math.ceil(len(course.shown) / 2)
+    columns = min(2, len(course.shown))
+    with plt.rc_context(SHEET):
+        figure = _make_figure(3.75 * columns, 0.5 + 2.3 * rows)
+        figure.suptitle(f"{course.model} and {course.reference}", fontsize=9)
+        for index, measure in enumerate(course.shown, 1):
+            _draw_steps(figure.add_subplot(rows, columns, index), course, measure)
+        figure.draw_without_rendering()  # makes the tick labels while this style is active
+    return figure
+
+
+def _draw_steps(axes: "Axes", course: "Course", measure: str) -> None:
+    shown, values, steps = course.shown[measure], course.by_step(measure), course.steps
+    values = values.reindex(columns=steps)
+    change = 1 - values if shown.is_similarity else values
+    image = axes.imshow(
+        change.to_numpy(float), cmap="Blues", vmin=0, aspect="auto", origin="lower"
+    )
+    label = f"1 - {measure}" if shown.is_similarity else measure
+    axes.figure.colorbar(image, ax=axes, label=label)
+    halves = course.halves[course.halves["measure"] == measure]
+    places = np.interp(halves["step"].astype(float), steps, range(len(steps)))
+    rows = values.index.get_indexer(halves["layer"])
+    axes.plot(places, rows, color=ORANGE, marker="o", markersize=3, linestyle="", label="half")
+    every = math.ceil(len(steps) / TICKS)
+    axes.set_xticks(range(len(steps))[::every], steps[::every])
+    axes.set_yticks(range(len(values)), values.index)
+    axes.set(title=shown.title, xlabel="step; dots: half of the final change", ylabel="layer")
+    axes.title.set_fontsize(8)
 
 
 def _make_figure(width: float, height: float) -> "Figure":
