@@ -5,6 +5,7 @@ PLACES = {
     "compare": "bertshift.api.comparing",
     "Change": "bertshift.api.change",
     "along": "bertshift.api.along",
+    "Watch": "bertshift.api.watch",
     "weights": "bertshift.api.weights",
     **dict.fromkeys(("rsa", "svcca", "cka", "js", "cosine"), "bertshift.api.arrays"),
     "UserError": "bertshift.errors",
