@@ -78,8 +78,8 @@ def test_the_report_has_the_numbers_of_the_tables(course):
     )
     halves = course.halves.query("measure == 'rsa'").set_index("layer")["step"]
     [said] = [line for line in course.report if line.startswith("Half of the final change by rsa")]
-    assert f"first in layer {halves.idxmin()}, at step {halves.min():.6g} [" in said
-    assert f"last in layer {halves.idxmax()}, at step {halves.max():.6g} [" in said
+    assert f"between steps {halves.min():.6g} [" in said and f"and {halves.max():.6g} [" in said
+    assert said.endswith(f" (layer {halves.idxmax()}).") and f" (layer {halves.idxmin()}) " in said
 
 
 def made(values, blocks):
@@ -97,6 +97,12 @@ def test_a_first_checkpoint_with_half_says_so():
     course = made({10: 0.4, 20: 0.6}, np.linspace(-1e-4, 1e-4, 20))
     assert course.halves["step"].tolist() == [10]
     assert any("the first checkpoint has half already" in line for line in course.report)
+
+
+def test_a_training_that_changed_nothing_says_so():
+    course = made({10: 0.0, 20: 1e-16}, np.zeros(20))
+    assert "At step 20 svcca differs in no layer." in course.report
+    assert course.halves.empty and course.plot()
 
 
 def test_a_change_that_may_be_none_has_no_half():

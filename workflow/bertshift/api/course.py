@@ -13,7 +13,7 @@ from bertshift.api.measured import Measurements
 from bertshift.api.surroundings import ending_cleanly
 from bertshift.files import write_tsv
 from bertshift.measures import ANY, Shown
-from bertshift.rows import halfway
+from bertshift.rows import halfway, statistics
 from bertshift.rows.blocks import LEVEL
 from bertshift.rows.table import Table
 
@@ -96,7 +96,7 @@ class Course:
     def __str__(self) -> str:
         lines = self.report
         for measure in self.shown:
-            values = self.by_step(measure).map("{:.6g}".format).replace("nan", "")
+            values = self.by_step(measure).map(_spell).replace("nan", "")
             lines += ["", f"{measure} by layer and step:", values.to_string()]
         return "\n".join(lines)
 
@@ -147,7 +147,6 @@ def _sentences(course: Course) -> Iterator[str]:
     )
     for measure, shown in course.shown.items():
         yield from _describe_end(course, measure, shown)
-        yield _describe_halves(course, measure)
     for equal in course.duplicates:
         yield f"The weights are the same at steps {', '.join(map(str, equal))}."
     if course.table["low"].notna().any():
@@ -161,29 +160,35 @@ def _sentences(course: Course) -> Iterator[str]:
 
 
 def _describe_end(course: Course, measure: str, shown: Shown) -> Iterator[str]:
-    """Say which layer changed most by the last step, if it has the measure."""
+    """Say which layer changed most by the last step, if it has the measure, and when half of that
+    was made."""
     table, last = course.table, course.steps[-1]
     rows = table[(table["measure"] == measure) & (table["step"] == last)].set_index("layer")
-    if len(rows):
-        is_similarity = shown.is_similarity
-        top = rows["value"].idxmin() if is_similarity else rows["value"].idxmax()
-        yield (
-            f"At step {last} {measure} has changed most in layer {top}:"
-            f" {_with_interval(rows.loc[top], 'value')}, where {int(is_similarity)} is no change."
-        )
+    if rows.empty:
+        return
+    is_similarity = shown.is_similarity
+    change = 1 - rows["value"] if is_similarity else rows["value"]
+    if change.max() <= statistics.EQUAL:
+        yield f"At step {last} {measure} differs in no layer."
+        return
+    top = change.idxmax()
+    yield (
+        f"At step {last} {measure} has changed most in layer {top}:"
+        f" {_with_interval(rows.loc[top], 'value')}, where {int(is_similarity)} is no change."
+    )
+    yield _describe_halves(course, measure)
 
 
 def _describe_halves(course: Course, measure: str) -> str:
-    """Say where half of the final change is made first and last."""
+    """Say between which steps half of the final change is made, from the earliest layer to the
+    latest."""
     halves = course.halves[course.halves["measure"] == measure].set_index("layer")
     if halves.empty:
         return f"By {measure} no layer has surely changed at the end, so nothing is half of it."
-    first, last = halves["step"].idxmin(), halves["step"].idxmax()
-    places = f"in layer {first}, at step {_with_interval(halves.loc[first], 'step')}"
-    if first != last:
-        of_last = f"in layer {last}, at step {_with_interval(halves.loc[last], 'step')}"
-        places = f"first {places}, and last {of_last}"
-    sentence = f"Half of the final change by {measure} is made {places}"
+    ends = dict.fromkeys((halves["step"].idxmin(), halves["step"].idxmax()))
+    places = [f"{_with_interval(halves.loc[layer], 'step')} (layer {layer})" for layer in ends]
+    where = f"between steps {' and '.join(places)}" if len(ends) > 1 else f"at step {places[0]}"
+    sentence = f"Half of the final change by {measure} is made {where}"
     if halves["step"].min() == course.steps[0]:
         sentence += "; the first checkpoint has half already, so it may have come earlier"
     return f"{sentence}."
@@ -191,6 +196,12 @@ def _describe_halves(course: Course, measure: str) -> str:
 
 def _with_interval(row: pd.Series, column: str) -> str:
     """Write a number with its interval, if it has one."""
+    value = _spell(row[column])
     if pd.isna(row["low"]):
-        return f"{row[column]:.6g}"
-    return f"{row[column]:.6g} [{row['low']:.6g}, {row['high']:.6g}]"
+        return value
+    return f"{value} [{_spell(row['low'])}, {_spell(row['high'])}]"
+
+
+def _spell(value: float) -> str:
+    """Write a number in six digits, and 0 for what is rounding."""
+    return f"{0 if abs(value) <= statistics.EQUAL else value:.6g}"

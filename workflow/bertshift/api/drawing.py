@@ -28,7 +28,7 @@ PACKAGES = {
     "yaml": "pyyaml",
 }
 BLUE, GREY, ORANGE, WIDTH = "#0072B2", "#777777", "#D55E00", 7.5
-TICKS = 6  # named steps on an axis
+TICKS = 8  # named steps on an axis
 # Colours of the lines of a layer's own part and of what arrives there.
 PARTS = {"made": ORANGE, "arrived": "#009E73"}
 # Without formulas, as names of models may have characters with a meaning in TeX.
@@ -145,18 +145,22 @@ def _draw_steps(axes: "Axes", course: "Course", measure: str) -> None:
     values = values.reindex(columns=steps)
     change = 1 - values if shown.is_similarity else values
     image = axes.imshow(
-        change.to_numpy(float), cmap="Blues", vmin=0, aspect="auto", origin="lower"
+        change.clip(lower=0).to_numpy(float), cmap="Blues", aspect="auto", origin="lower"
     )
     label = f"1 - {measure}" if shown.is_similarity else measure
     axes.figure.colorbar(image, ax=axes, label=label)
     halves = course.halves[course.halves["measure"] == measure]
-    places = np.interp(halves["step"].astype(float), steps, range(len(steps)))
+    ends = halves[["step", "low", "high"]].astype(float)
+    place, low, high = np.interp(ends, steps, range(len(steps))).T
     rows = values.index.get_indexer(halves["layer"])
-    axes.plot(places, rows, color=ORANGE, marker="o", markersize=3, linestyle="", label="half")
+    axes.plot(place, rows, color=ORANGE, marker="o", markersize=3, linestyle="")
+    axes.hlines(rows, low, high, color=ORANGE, linewidth=1)
     every = math.ceil(len(steps) / TICKS)
     axes.set_xticks(range(len(steps))[::every], steps[::every])
     axes.set_yticks(range(len(values)), values.index)
-    axes.set(title=shown.title, xlabel="step; dots: half of the final change", ylabel="layer")
+    axes.set(
+        title=shown.title, xlabel="step; dot: half of the change, with interval", ylabel="layer"
+    )
     axes.title.set_fontsize(8)
 
 
