@@ -400,7 +400,7 @@ def test_noise_is_measured_as_the_reference_with_noise_is(folders, beside_noise)
 
 
 def test_what_is_beyond_noise_is_said_with_one_p_a_measure(beside_noise):
-    [said] = [line for line in str(beside_noise).splitlines() if "noise" in line]
+    [said] = [line for line in beside_noise.report if "every draw of noise" in line]
     assert said.startswith(
         "Changed more than by every draw of noise of the same size (2 drawn), by the 95 % interval"
         " of each difference and corrected over layers: rsa in "
@@ -427,6 +427,35 @@ def test_models_of_one_parent_are_more_alike_than_with_texts_in_another_order(fo
         "texts of base in any of 19 other orders, corrected over layers: rsa in layers 0 to 4 (p = 0.05)"
         in said
     )
+
+
+def test_texts_and_words_have_their_change(change, beside_noise):
+    texts = change.texts
+    assert sorted(texts["position"]) == list(range(len(PAIRS)))
+    assert texts["layer_4"].is_monotonic_decreasing and not texts["layer_0"].any()
+    words = change.words
+    assert words["value"].is_monotonic_decreasing and words["word"].is_unique
+    assert {"noise", "p", "q"} <= {*beside_noise.words} and "noise" in beside_noise.texts
+    own = words.set_index("word")["value"].to_dict()
+    assert beside_noise.words.set_index("word")["value"].to_dict() == pytest.approx(own)
+    first, last = texts.iloc[0], texts.iloc[-1]
+    said = (
+        f"text {first['position'] + 1:.0f} ({first['layer_4']:.6g}) change most and those of text"
+    )
+    assert any(f"{said} {last['position'] + 1:.0f} " in line for line in change.report)
+
+
+def test_equal_texts_have_equal_changes(folders):
+    found = bertshift.compare(folders["one"], folders["base"], ["so be it then"] * 2 + [*TEXTS])
+    words = found.text_changes.words.groupby("position")["value"].mean()
+    texts = found.text_changes.texts.query("layer == 4").set_index("position")["value"]
+    assert words[0] == pytest.approx(words[1]) and texts[0] == pytest.approx(texts[1])
+
+
+def test_states_of_other_widths_have_no_change_by_text(folders):
+    wide = tiny(hidden_size=64, intermediate_size=64)
+    found = bertshift.compare(wide, folders["base"], TEXTS, tokenizer=folders["base"])
+    assert "are 64 wide" in found.left_out["texts"] and found.texts.empty and found.words.empty
 
 
 def test_what_would_make_it_surer(change, folders):

@@ -47,7 +47,9 @@ def write_words(files: Mapping[Path, Path], rows: Sequence[Mapping]) -> None:
     """
     texts = [words_of(row) for row in rows]
     opened = {file: Activations(file) for file in files}
-    shares = {file: list(_shares(activations, texts)) for file, activations in opened.items()}
+    shares = {
+        file: list(shares_of_tokens(activations, texts)) for file, activations in opened.items()
+    }
     has_tokens = [
         np.all([matrix.any(axis=1) for matrix in matrices], axis=0)
         for matrices in zip(*shares.values(), strict=True)
@@ -59,7 +61,9 @@ def write_words(files: Mapping[Path, Path], rows: Sequence[Mapping]) -> None:
         _write(files[file], activations, shares[file], texts, has_tokens)
 
 
-def _shares(activations: Activations, texts: Sequence[Sequence[Word]]) -> Iterator[np.ndarray]:
+def shares_of_tokens(
+    activations: Activations, texts: Sequence[Sequence[Word]]
+) -> Iterator[np.ndarray]:
     """Yield each text's shares of its tokens in the mean of each word, [words, tokens]; rows of
     words without a token are 0."""
     starts, ends = activations.char_start, activations.char_end

@@ -28,8 +28,8 @@ class Change(Measurements):
     @ending_cleanly()
     def write(self, folder: str | Path) -> list[Path]:
         """Write the table, the picture of `plot` and a page to explore, `change.tsv`, `change.png`
-        and `index.html`; and where answers are compared, `behaviour.tsv` and, text by text,
-        `answers.tsv`.
+        and `index.html`; `texts.tsv` and `words.tsv`; and where answers are compared,
+        `behaviour.tsv` and, text by text, `answers.tsv`.
 
         Returns the files. Those whose packages are not installed are left out with a warning.
         UserError where the folder cannot be made.
@@ -39,6 +39,10 @@ class Change(Measurements):
         write_tsv(files[-1], self.table)
         if self.answers.kind:
             for name, table in (("behaviour", self.behaviour), ("answers", self.answers.texts)):
+                files.append(folder / f"{name}.tsv")
+                write_tsv(files[-1], table)
+        for name, table in (("texts", self.texts), ("words", self.words)):
+            if len(table):
                 files.append(folder / f"{name}.tsv")
                 write_tsv(files[-1], table)
         if drawing.has(drawing.PICTURE):

@@ -43,9 +43,10 @@ from bertshift.api.texts import (
 from bertshift.errors import UserError
 from bertshift.measures import Shown
 from bertshift.metrics import made as made_metric
-from bertshift.metrics import reordered
+from bertshift.metrics import reordered, text_change
 from bertshift.metrics.hidden_states import FEWEST
 from bertshift.metrics.pairs import Pair
+from bertshift.metrics.text_change import TextChanges
 from bertshift.models.answering import CLASSES, Head
 from bertshift.models.family import longest_input
 from bertshift.models.loading import load_encoder
@@ -179,6 +180,8 @@ def compare(
                     pairs, {**selected}, {*own}, orders, tokens, names, bar
                 )
                 left_out |= reasons
+            text_changes, reasons = _compare_texts([*pairs, *noise], rows, names)
+            left_out |= reasons
             found_answers = _compare_answers(pairs, distinct, heads, question, rows, bar)
             checkpoints = [
                 checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
@@ -197,6 +200,7 @@ def compare(
         own,
         in_orders,
         found_answers,
+        text_changes,
     )
     if any(map(is_loaded, references)):
         _warn_of_no_change(change)
@@ -450,6 +454,17 @@ def _measure_in_orders(
     bar.update()
     rows = pd.concat(tables, ignore_index=True) if tables else reordered.no_rows()
     return rows, left_out
+
+
+def _compare_texts(
+    pairs: list[Pair], rows: Sequence[dict], names: Mapping[str, str]
+) -> tuple[TextChanges, dict[str, str]]:
+    """Return the changes of each text and word, and {"texts": why there are none}."""
+    try:
+        with _silence_stderr(), called(dict(names)):
+            return text_change.compare(pairs, rows), {}
+    except UserError as error:
+        return TextChanges(), {"texts": str(error)}
 
 
 def _compare_answers(

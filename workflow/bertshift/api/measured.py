@@ -12,6 +12,7 @@ from bertshift.api.measures import CHOICES
 from bertshift.errors import UserError
 from bertshift.measures import ANY, CORRELATION, Shown
 from bertshift.metrics import reordered
+from bertshift.metrics.text_change import TextChanges, summarise_texts, summarise_words
 from bertshift.naming import noise_of, seed_and_draw
 from bertshift.rows import ranges, statistics
 from bertshift.rows.design import Study
@@ -37,7 +38,8 @@ class Measurements:
     it could not be taken}; about: the number of texts, the checkpoints, and the names of both
     sides as given; draws: the number of models made by noise for each replicate, whose rows have
     `noise_of(model)` as `model`; own: {the user's own measure: its title and kind}; in_orders:
-    similarities with the texts in other orders (`metrics.reordered.compare`); answers: of both
+    similarities with the texts in other orders (`metrics.reordered.compare`); text_changes: of
+    each text and word; answers: of both
     models, if they were asked.
     """
 
@@ -50,6 +52,7 @@ class Measurements:
     own: Mapping[str, Shown] = field(default_factory=dict)
     in_orders: pd.DataFrame = field(default_factory=reordered.no_rows, repr=False)
     answers: Answers = field(default_factory=Answers, repr=False)
+    text_changes: TextChanges = field(default_factory=TextChanges, repr=False)
 
     @property
     def behaviour(self) -> pd.DataFrame:
@@ -266,6 +269,34 @@ class Measurements:
             values = numbers["value"].to_numpy()
             if left_out.shape[1] > 1 and (np.ptp(left_out, axis=1) > statistics.EQUAL).any():
                 yield layer, Study(values, left_out, self.about["texts"])
+
+    @cached_property
+    def texts(self) -> pd.DataFrame:
+        """Each text's change (`metrics.text_change`), the largest in the last layer first:
+        position (from 0), layer_0 and so on, and answer, the change of its answer, where answers
+        are compared; with draws of noise, noise, their mean in the last layer. Means over
+        replicates. Empty where `left_out` says why."""
+        own, noise = self._of_model_and_noise(self.text_changes.texts)
+        if own.empty:
+            return own.filter(["position"])
+        table = summarise_texts(own, noise)
+        if self.answers.kind:
+            answers = self.answers.texts.groupby("position")["change"].mean()
+            table = table.join(answers.rename("answer"), on="position")
+        return table
+
+    @cached_property
+    def words(self) -> pd.DataFrame:
+        """Word types and how much their states change in the last layer, the largest first: word,
+        n (texts), value, low, high and, with draws of noise, noise, p, q
+        (`text_change.summarise_words`). Means over replicates."""
+        by = ["position", "word"]
+        sides = self._of_model_and_noise(self.text_changes.words)
+        own, noise = (side.groupby(by, as_index=False)["value"].mean() for side in sides)
+        return summarise_words(own, noise)
+
+    def _of_model_and_noise(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return rows[rows["model"] == self.model], rows[rows["model"] == noise_of(self.model)]
 
     def most_changed(self, measure: str) -> tuple[int, list[int]]:
         """Find the layer that changed most by a measure, and the layers that are not shown to have

@@ -10,12 +10,15 @@ import pandas as pd
 
 from bertshift.api.measured import COUNTS, Measurements
 from bertshift.api.measures import CHOICES
+from bertshift.metrics.text_change import FEWEST
 from bertshift.models.answering import MASKED
 from bertshift.rows import statistics
 from bertshift.rows.blocks import LEVEL
 
 # Measures of behaviour that are 0 where a head is the same.
 NO_CHANGE = ("js", "difference", "kl")
+NAMED = 3  # words at either end
+FALSE = 0.05  # of the words that are found
 PERCENT = f"{100 * LEVEL:.0f} %"
 
 
@@ -31,6 +34,7 @@ def sentences(found: Measurements) -> list[str]:
     by_heads = [name for name in changed if name in CHOICES and CHOICES[name].record.by_heads]
     lines += [_name_head(found, measure) for measure in by_heads]
     lines += _describe_made(found)
+    lines += _describe_texts(found)
     if found.draws:
         lines.append(_describe_noise(found))
     if len(found.in_orders):
@@ -195,6 +199,37 @@ def _describe_made(found: Measurements) -> Iterator[str]:
                 f" weights alone {_spell(last['made'])} (made), by its input alone"
                 f" {_spell(last['arrived'])} (arrived)."
             )
+
+
+def _describe_texts(found: Measurements) -> Iterator[str]:
+    """Name the texts and words whose states change most and least in the last layer."""
+    texts, words = found.texts, found.words
+    if len(texts) < 2:
+        return
+    last = [column for column in texts if column.startswith("layer_")][-1]
+    most, least = (
+        f"text {position + 1:.0f} ({_spell(value)})"
+        for position, value in texts[["position", last]].iloc[[0, -1]].itertuples(index=False)
+    )
+    yield (
+        f"In {last.replace('_', ' ')} the states of {most} change most and those of {least}"
+        " least, by 1 minus their cosine (0 is no change)."
+    )
+    tested = words[words["low"].notna()]
+    if len(tested) < 2 * NAMED:
+        return
+    most, least = (_name_words_of(rows) for rows in (tested[:NAMED], tested[: -NAMED - 1 : -1]))
+    sentence = (
+        f"Of {len(tested)} words in {FEWEST} texts or more, {most} change most and {least} least"
+    )
+    if "q" in words:
+        more = int((words["q"] <= FALSE).sum())
+        sentence += f"; {more} change more than by noise, at a false discovery rate of {FALSE:.0%}"
+    yield f"{sentence}."
+
+
+def _name_words_of(rows: pd.DataFrame) -> str:
+    return ", ".join(f"{row.word} ({row.value:.2g})" for row in rows.itertuples())
 
 
 def _describe_noise(found: Measurements) -> str:
