@@ -43,7 +43,8 @@ def test_it_prints_the_profile_and_writes_what_it_lists(asked, tmp_path, capsys)
     assert all(f"{value:.6g} " in printed for value in layers["value"])
     files = [line for line in printed.splitlines() if line.startswith(str(tmp_path))]
     assert files == [
-        str(tmp_path / "out" / name) for name in ("change.tsv", "change.png", "index.html")
+        str(tmp_path / "out" / name)
+        for name in ("change.tsv", "texts.tsv", "words.tsv", "change.png", "index.html")
     ]
     assert (tmp_path / "out/change.png").read_bytes().startswith(b"\x89PNG")
 
