@@ -147,15 +147,10 @@ def test_the_base_compares_two_models_and_draws_with_an_extra(environment, two_m
     heads = [line.split() for line in printed.splitlines()]
     assert ["layer", "rsa", "svcca", "cka", "js", "cosine"] in heads
     out = ["--out", two_models / "out"]
-    table = f"{two_models}/out/change.tsv\n"
-    assert python(*asked, *out, folder=base) == printed + table
-    printed += table + "".join(
-        f"{two_models}/out/{name}\n" for name in ("change.png", "index.html")
-    )
+    tables, pictures = ("change.tsv", "texts.tsv", "words.tsv"), ("change.png", "index.html")
+    printed += "".join(f"{two_models}/out/{name}\n" for name in tables)
+    assert python(*asked, *out, folder=base) == printed
+    printed += "".join(f"{two_models}/out/{name}\n" for name in pictures)
     drawing = environment(*PROJECT["optional-dependencies"]["plot"])
     assert python(*asked, *out, folder=drawing) == printed
-    assert {file.name for file in (two_models / "out").iterdir()} == {
-        "change.tsv",
-        "change.png",
-        "index.html",
-    }
+    assert {file.name for file in (two_models / "out").iterdir()} == {*tables, *pictures}
