@@ -22,6 +22,7 @@ from bertshift.metrics.pairs import Pair
 from bertshift.models.answering import CLASSES, MASKED, NEXT, Answering, Head, load_answering
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.table import Table, concat
+from bertshift.tasks.inference import best_device
 
 COLUMNS = ["measure", "value", "low", "high", "n"]
 ANSWERS = ["init", "seed", "position", "text", "change"]
@@ -202,7 +203,8 @@ class _Asking:
         self.activations, self.labels = Activations(file), asked.head.labels
         kind = asked.head.kind
         with called({str(asked.folder): asked.name}):
-            self.answering = Answering(load_answering(asked.folder, kind), kind, asked.name)
+            model = load_answering(asked.folder, kind).to(best_device())
+            self.answering = Answering(model, kind, asked.name)
         if is_loaded(asked.given):
             check_answers(asked.given, self.answering, asked.name)
         if kind == CLASSES:

@@ -26,7 +26,6 @@ from bertshift.models.family import family_of, run
 from bertshift.models.layers import norms_of, pooled
 from bertshift.models.loading import WEIGHTS, load_config, quietly_read
 from bertshift.models.seal import check_seal
-from bertshift.tasks.inference import best_device
 
 CLASSES, MASKED, NEXT = "classes", "masked", "next"
 LOADERS = {
@@ -111,7 +110,7 @@ class Answering:
     """
 
     def __init__(self, model: PreTrainedModel, kind: str, name: str):
-        self.model, self.kind, self.name = model.to(best_device()), kind, name
+        self.model, self.kind, self.name = model, kind, name
         self.base = model.base_model
         model.family = family_of(self.base)  # the whole is run as its base is
         if kind != CLASSES and model.family.causal != (kind == NEXT):
