@@ -10,6 +10,7 @@ import pandas as pd
 from bertshift.api import drawing
 from bertshift.api.change import folder_at
 from bertshift.api.measured import Measurements
+from bertshift.api.spelling import spell, with_interval
 from bertshift.api.surroundings import ending_cleanly
 from bertshift.files import write_tsv
 from bertshift.measures import ANY, Shown
@@ -96,7 +97,7 @@ class Course:
     def __str__(self) -> str:
         lines = self.report
         for measure in self.shown:
-            values = self.by_step(measure).map(_spell).replace("nan", "")
+            values = self.by_step(measure).map(spell).replace("nan", "")
             lines += ["", f"{measure} by layer and step:", values.to_string()]
         return "\n".join(lines)
 
@@ -174,7 +175,7 @@ def _describe_end(course: Course, measure: str, shown: Shown) -> Iterator[str]:
     top = change.idxmax()
     yield (
         f"At step {last} {measure} has changed most in layer {top}:"
-        f" {_with_interval(rows.loc[top], 'value')}, where {int(is_similarity)} is no change."
+        f" {with_interval(rows.loc[top], 'value')}, where {int(is_similarity)} is no change."
     )
     yield _describe_halves(course, measure)
 
@@ -186,22 +187,9 @@ def _describe_halves(course: Course, measure: str) -> str:
     if halves.empty:
         return f"By {measure} no layer has surely changed at the end, so nothing is half of it."
     ends = dict.fromkeys((halves["step"].idxmin(), halves["step"].idxmax()))
-    places = [f"{_with_interval(halves.loc[layer], 'step')} (layer {layer})" for layer in ends]
+    places = [f"{with_interval(halves.loc[layer], 'step')} (layer {layer})" for layer in ends]
     where = f"between steps {' and '.join(places)}" if len(ends) > 1 else f"at step {places[0]}"
     sentence = f"Half of the final change by {measure} is made {where}"
     if halves["step"].min() == course.steps[0]:
         sentence += "; the first checkpoint has half already, so it may have come earlier"
     return f"{sentence}."
-
-
-def _with_interval(row: pd.Series, column: str) -> str:
-    """Write a number with its interval, if it has one."""
-    value = _spell(row[column])
-    if pd.isna(row["low"]):
-        return value
-    return f"{value} [{_spell(row['low'])}, {_spell(row['high'])}]"
-
-
-def _spell(value: float) -> str:
-    """Write a number in six digits, and 0 for what is rounding."""
-    return f"{0 if abs(value) <= statistics.EQUAL else value:.6g}"

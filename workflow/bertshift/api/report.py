@@ -10,6 +10,7 @@ import pandas as pd
 
 from bertshift.api.measured import COUNTS, Measurements
 from bertshift.api.measures import CHOICES
+from bertshift.api.spelling import spell, with_interval
 from bertshift.metrics.text_change import FEWEST
 from bertshift.models.answering import MASKED
 from bertshift.rows import statistics
@@ -52,12 +53,11 @@ def tables(found: Measurements) -> str:
     for measure, shares in found.profile.iterrows():
         rows = found.by_layer(measure)
         values[measure] = {
-            layer: f"{_spell(value)} {shares[layer]:4.0%}"
-            for layer, value in rows["value"].items()
+            layer: f"{spell(value)} {shares[layer]:4.0%}" for layer, value in rows["value"].items()
         }
         ends = rows[["low", "high"]].dropna()
         intervals[measure] = {
-            layer: f"{_spell(low)} to {_spell(high)}" for layer, low, high in ends.itertuples()
+            layer: f"{spell(low)} to {spell(high)}" for layer, low, high in ends.itertuples()
         }
     lines = ["Each measure by layer, and its share of the largest change:", _lay_out(values)]
     count = sum(map(len, intervals.values()))
@@ -69,7 +69,7 @@ def tables(found: Measurements) -> str:
         )
         lines.append(_lay_out(intervals))
     if len(found.behaviour):
-        lines += ["Answers:", found.behaviour.to_string(index=False, float_format=_spell)]
+        lines += ["Answers:", found.behaviour.to_string(index=False, float_format=spell)]
     return "\n".join(lines)
 
 
@@ -89,7 +89,7 @@ def answers(found: Measurements) -> list[str]:
         reason = found.answers.reason
         return [f"No answers are compared: {reason}."] if reason else []
     rows = found.behaviour.set_index("measure")
-    cells = {measure: _with_interval(row) for measure, row in rows.iterrows()}
+    cells = {measure: with_interval(row) for measure, row in rows.iterrows()}
     counts = rows["n"]
     if "js" in cells:
         return [_describe_classes(cells, counts["js"]), *_describe_accuracy(found, cells, rows)]
@@ -126,8 +126,8 @@ def _describe_accuracy(
         yield (
             f"Accuracy is {cells['accuracy']}, and {cells['reference_accuracy']} of"
             f" {found.reference}: a difference of {cells['accuracy_difference']}, paired by texts;"
-            f" {_spell(rows.loc['lost', 'value'])} texts are lost and"
-            f" {_spell(rows.loc['won', 'value'])} won."
+            f" {spell(rows.loc['lost', 'value'])} texts are lost and"
+            f" {spell(rows.loc['won', 'value'])} won."
         )
 
 
@@ -170,7 +170,7 @@ def _name_most_changed(found: Measurements, measure: str) -> str:
     top, others = found.most_changed(measure)
     row = found.by_layer(measure).loc[top]
     unchanged = 1 if found.shown[measure].is_similarity else 0
-    sentence = f"{measure} changed most in layer {top}: {_with_interval(row)}"
+    sentence = f"{measure} changed most in layer {top}: {with_interval(row)}"
     sentence += f", where {unchanged} is no change"
     if others:
         return f"{sentence}; {_name_layers(others)} may have changed as much."
@@ -184,7 +184,7 @@ def _name_head(found: Measurements, measure: str) -> str:
     row = heads.loc[heads["value"].idxmin() if is_least else heads["value"].idxmax()]
     return (
         f"Of {len(heads)} heads {row['layer']}.{row['head']} changed most by {measure}:"
-        f" {_with_interval(row)}. The largest of several is too large by chance."
+        f" {with_interval(row)}. The largest of several is too large by chance."
     )
 
 
@@ -195,9 +195,9 @@ def _describe_made(found: Measurements) -> Iterator[str]:
         if len(rows):
             last = rows.iloc[-1]
             yield (
-                f"{measure} in layer {rows.index[-1]} is {_spell(last['value'])}: by this layer's"
-                f" weights alone {_spell(last['made'])} (made), by its input alone"
-                f" {_spell(last['arrived'])} (arrived)."
+                f"{measure} in layer {rows.index[-1]} is {spell(last['value'])}: by this layer's"
+                f" weights alone {spell(last['made'])} (made), by its input alone"
+                f" {spell(last['arrived'])} (arrived)."
             )
 
 
@@ -208,7 +208,7 @@ def _describe_texts(found: Measurements) -> Iterator[str]:
         return
     last = [column for column in texts if column.startswith("layer_")][-1]
     most, least = (
-        f"text {position + 1:.0f} ({_spell(value)})"
+        f"text {position + 1:.0f} ({spell(value)})"
         for position, value in texts[["position", last]].iloc[[0, -1]].itertuples(index=False)
     )
     yield (
@@ -315,19 +315,6 @@ def _name_layers(layers: Sequence[int]) -> str:
         return f"layers {layers[0]} to {layers[-1]}"
     *first, last = map(str, layers)
     return f"layers {', '.join(first)} and {last}"
-
-
-def _with_interval(row: pd.Series) -> str:
-    """Write a value with its interval, if it has one."""
-    value = _spell(row["value"])
-    if pd.isna(row["low"]):
-        return value
-    return f"{value} [{_spell(row['low'])}, {_spell(row['high'])}]"
-
-
-def _spell(value: float) -> str:
-    """Write a number in six digits, and 0 for what is rounding."""
-    return f"{0 if abs(value) <= statistics.EQUAL else value:.6g}"
 
 
 def _lay_out(cells: Mapping[str, Mapping[int, str]]) -> str:
