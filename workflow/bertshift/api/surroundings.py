@@ -2,12 +2,14 @@
 temporary folder that outlives no process."""
 
 import os
+import shutil
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import torch
 
@@ -90,5 +92,9 @@ def ending_cleanly() -> Iterator[None]:
 def temporary_folder() -> Iterator[Path]:
     """Make a temporary folder. It is removed after the block, and also where a signal ends the
     process inside it."""
-    with ending_cleanly(), tempfile.TemporaryDirectory(prefix="bertshift-") as folder:
-        yield Path(folder)
+    folder = Path(tempfile.gettempdir()) / f"bertshift-{uuid4().hex}"
+    with ending_cleanly(), ExitStack() as stack:
+        # Before the folder is there: a signal may come as soon as it is.
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        yield folder
