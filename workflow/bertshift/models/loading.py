@@ -272,23 +272,31 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _cast_to_float32(path: Path, name: str, value: Tensor) -> Tensor:
-    """Cast weights to float32. UserError, with the tensor's name, for a quantised weight and for
-    one that is not finite."""
+    """Cast weights to float32. UserError as `check_numbers`; flags, and single whole numbers, are
+    neither."""
     wide = value.float() if value.is_floating_point() else value
     if value.dtype == torch.bool:
         return wide
-    if value.ndim and (not value.is_floating_point() or value.element_size() == 1):
+    if value.ndim or value.is_floating_point():
+        # A number of float64 may be too large for float32.
+        check_numbers(path, name, wide if value.element_size() > 1 else value)
+    return wide
+
+
+def check_numbers(path: Path, name: str, value: Tensor) -> None:
+    """Raise UserError, with the tensor's name, for a quantised weight and for one that is not
+    finite."""
+    if not value.is_floating_point() or value.element_size() == 1:
         kind = str(value.dtype).removeprefix("torch.")
         raise UserError(
             f"{path}: {name} holds {kind}, a quantised checkpoint; name the one with all its"
             " digits."
         )
-    if not wide.isfinite().all():
+    if not value.isfinite().all():
         raise UserError(
             f"{path}: {name} holds NaN or infinite numbers; name a checkpoint of before its"
             " training failed."
         )
-    return wide
 
 
 def rename_old(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError, safe_open
 
 from bertshift.errors import UserError
-from bertshift.models.loading import rename_old
+from bertshift.models.loading import check_numbers, rename_old
 from bertshift.models.published import BUFFERS, parts_of, read_config, weights_of
 
 NUMBERS = 1 << 22  # in memory at a time, in float64
@@ -32,7 +31,9 @@ class StoredTensor:
         with safe_open(self.file, framework="pt") as file:
             stored = file.get_slice(self.name)
             for where in self._places():
-                yield self._check(stored[where])
+                part = stored[where]
+                check_numbers(self.file, self.name, part)
+                yield part.double().numpy()
 
     def _places(self) -> Iterator[Any]:
         if not self.shape:
@@ -43,20 +44,6 @@ class StoredTensor:
         step = max(NUMBERS // max(across, 1), 1)
         for start in range(0, self.shape[axis], step):
             yield (slice(None),) * axis + (slice(start, start + step),)
-
-    def _check(self, part: torch.Tensor) -> np.ndarray:
-        if not part.is_floating_point() or part.element_size() == 1:
-            kind = str(part.dtype).removeprefix("torch.")
-            raise UserError(
-                f"{self.file}: {self.name} holds {kind}, a quantised checkpoint; name the one with"
-                " all its digits."
-            )
-        if not part.isfinite().all():
-            raise UserError(
-                f"{self.file}: {self.name} holds NaN or infinite numbers; name a checkpoint of"
-                " before its training failed."
-            )
-        return part.double().numpy()
 
 
 def tensors_of(folder: Path) -> dict[str, StoredTensor]:
