@@ -187,8 +187,12 @@ def compare(
                 checkpoint_of(model, folder / str(number)) for number, model in enumerate(distinct)
             ]
     given = given_names(models, references)
-    about = {"texts": len(rows), "checkpoints": checkpoints, "given": given}
-    about["by_words"] = by_words
+    about = {
+        "texts": len(rows),
+        "checkpoints": checkpoints,
+        "given": given,
+        "by_words": by_words,
+    }
     table = concat(tables)
     change = Change(
         table,

@@ -38,9 +38,8 @@ class Measurements:
     it could not be taken}; about: the number of texts, the checkpoints, and the names of both
     sides as given; draws: the number of models made by noise for each replicate, whose rows have
     `noise_of(model)` as `model`; own: {the user's own measure: its title and kind}; in_orders:
-    similarities with the texts in other orders (`metrics.reordered.compare`); text_changes: of
-    each text and word; answers: of both
-    models, if they were asked.
+    similarities with the texts in other orders (`metrics.reordered.compare`); answers: of both
+    models, if they were asked; text_changes: of each text and word.
     """
 
     results: Table = field(repr=False)
@@ -108,8 +107,12 @@ class Measurements:
 
     def _summarise_noise(self) -> pd.DataFrame:
         """Calculate the mean, the smallest and the largest draw, by BY."""
-        means = self._number_noise().averaged([*BY, "draw"])
-        return means.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
+        return self._draws.groupby(BY)["value"].agg(["mean", "min", "max"]).set_axis(NOISE, axis=1)
+
+    @cached_property
+    def _draws(self) -> pd.DataFrame:
+        """The means over replicates of each draw of noise, by BY and `draw`."""
+        return self._number_noise().averaged([*BY, "draw"])
 
     def _number_noise(self) -> Table:
         """Take the rows of models made by noise, with `seed` of the replicate and `draw`."""
@@ -146,6 +149,11 @@ class Measurements:
         """Select the rows of `table` for a measure's first variant, of single heads."""
         rows = self.table[self._is_of_first(self.table, measure)]
         return rows[rows["head"] > 0]
+
+    def _of_layers(self, measure: str) -> Table:
+        """Take the model's rows of a measure's first variant, all heads together."""
+        rows = self.measured.where(self._is_of_first(self.measured.rows, measure))
+        return rows.where(rows["head"] == 0)
 
     def _is_of_first(self, rows: pd.DataFrame, measure: str) -> pd.Series:
         """Mark the rows of a measure's first variant."""
@@ -211,9 +219,9 @@ class Measurements:
         is as likely as the others to be the largest.
         """
         if self.draws:
-            draws = self._number_noise().averaged([*BY, "draw"])
             for measure in self.profile.index:
-                rows = draws[self._is_of_first(draws, measure) & (draws["head"] == 0)]
+                rows = self._draws[self._is_of_first(self._draws, measure)]
+                rows = rows[rows["head"] == 0]
                 noise = rows.pivot(index="draw", columns="layer", values="value")
                 own = self.by_layer(measure)["value"].rename(0)
                 values = pd.concat([own.to_frame().T, noise]).dropna(axis="columns")
@@ -261,8 +269,7 @@ class Measurements:
 
     def _studies(self, measure: str) -> Iterator[tuple[int, Study]]:
         """Yield each layer with an interval, and its numbers."""
-        rows = self.measured.where(self._is_of_first(self.measured.rows, measure))
-        rows = rows.where(rows["head"] == 0)
+        rows = self._of_layers(measure)
         numbered = rows.keep(statistics.with_replicates(rows.rows))
         for layer, numbers in numbered.averages(["layer", "replicate"]).groupby(level=0):
             left_out = numbers.drop(columns="value").dropna(axis="columns").to_numpy()
@@ -306,8 +313,7 @@ class Measurements:
         to have changed less.
         """
         top = int(self.profile.loc[measure].idxmax())
-        rows = self.measured.where(self._is_of_first(self.measured.rows, measure))
-        rows = rows.where(rows["head"] == 0)
+        rows = self._of_layers(measure)
         replicate = ["metric", "init", "seed"]
         differences = rows.minus(rows.where(rows["layer"] == top).averages(replicate), replicate)
         sign = 1 if self.shown[measure].is_similarity else -1

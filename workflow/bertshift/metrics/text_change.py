@@ -71,18 +71,17 @@ def compare(pairs: Sequence[Pair], rows: Sequence[Mapping]) -> TextChanges:
                 f" {reference.width}, so no state is another one's change."
             )
         keys = {key: pair.keys[key] for key in KEYS}
-        content = ~is_special_or_first(model.special, model.offsets)
-        text_of = model.example_of_token()[content]
+        positions = np.flatnonzero(~is_special_or_first(model.special, model.offsets))
+        text_of = model.example_of_token()[positions]
         for layer, ref_layer in matched_layers(model.layers, reference.layers):
-            positions = np.flatnonzero(content)
             of_tokens = changes(
                 model.states(layer, positions), reference.states(ref_layer, positions)
             )
             means = pd.Series(of_tokens).groupby(text_of).mean()
             frame = pd.DataFrame({"position": means.index, "layer": layer, "value": means.array})
             texts.append(frame.assign(**keys))
-        last = np.full(len(content), np.nan)
-        last[content] = of_tokens
+        last = np.full(len(model.special), np.nan)
+        last[positions] = of_tokens
         words.append(pd.DataFrame(_words(model, last, rows)).assign(**keys))
     return TextChanges(
         pd.concat(texts, ignore_index=True)[TEXT_COLUMNS],

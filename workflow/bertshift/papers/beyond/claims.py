@@ -5,6 +5,7 @@ import numpy as np
 
 from bertshift.measures import SHARE
 from bertshift.metrics.layer_cka import thirds
+from bertshift.papers.beyond import labels
 from bertshift.rows.planted import FOUND, PLACED
 from bertshift.verdicts.deciding import ALL, Claims, case
 from bertshift.verdicts.evidence import NotTestableError
@@ -44,13 +45,7 @@ CLAIMS.about(
 
 # ---- Planted changes: shares over places, each checkpoint's draws one by one
 
-STATES = {
-    "RSA": "rsa",
-    "SVCCA": "svcca",
-    "PWCCA": "pwcca",
-    "CKA": "cka",
-    "Procrustes": "procrustes",
-}
+STATES = {label: measure for measure, label in labels.STATES.items()}
 MADE = {"made, by RSA": "made"}
 ATTENTION = {"JS": "js", "cosine": "cosine"}
 PLANTED = STATES | MADE | ATTENTION

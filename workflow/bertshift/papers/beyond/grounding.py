@@ -11,17 +11,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bertshift.figures import grids, numbers, style
+from bertshift.papers.beyond.labels import STATES
 from bertshift.rows import grounding, labelling
 from bertshift.rows.provenance import joined
 from bertshift.rows.table import Table
 
 LEVEL = 0.05
-MEASURES = {
-    "rsa": "RSA",
-    "svcca": "SVCCA",
-    "pwcca": "PWCCA",
-    "cka": "CKA",
-    "procrustes": "Procrustes",
+MEASURES = STATES | {
     "js": "JS of attention",
     "cosine": "cosine of attention",
 }

@@ -10,16 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from bertshift.figures import grids, numbers, style
+from bertshift.papers.beyond.labels import STATES
 from bertshift.rows import labelling
 from bertshift.rows.planted import FOUND, PLACED
 from bertshift.rows.table import Table
 
-MEASURES = {
-    "rsa": "RSA",
-    "svcca": "SVCCA",
-    "pwcca": "PWCCA",
-    "cka": "CKA",
-    "procrustes": "Procrustes",
+MEASURES = STATES | {
     "made": "made, by RSA",
     "made_norm": "made, by norm",
     "js": "JS of attention",
