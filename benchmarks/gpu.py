@@ -255,10 +255,10 @@ def probe_small(bench: Bench, shape: str, dropout: bool, folder: Path) -> None:
         settings = replace(settings, input_dropout=0.0, hidden_dropout=0.0)
     parts = PartCache(folder / "parts", "")
     table, _ = edge.probe("made", sources, {"pos": data}, sentences, settings, parts)
-    write_tsv(folder / "edge_probes.tsv", table)
+    write_tsv(folder / "edge_probes.tsv", table.rows)
     settings = StructuralSettings(rank=16, epochs=2)
     table = structural.probe("made", sources, sentences, settings, parts)
-    write_tsv(folder / "structural_probes.tsv", table)
+    write_tsv(folder / "structural_probes.tsv", table.rows)
     parts.remove()
 
 

@@ -112,3 +112,13 @@ def test_figures_that_lack_nothing_stand_for_a_target_that_lacks_something(mirro
         ["results/scores/cola.tsv"],
         {},
     )
+
+
+@pytest.mark.parametrize(
+    "table", ["results/planted/base.tsv", "results/rsa/base.edit_mine_vs_base.tsv"]
+)
+def test_noise_beside_planted_changes_needs_the_task_whose_change_it_imitates(mirrored, table):
+    edit = {"kind": "feed_forward", "layer": 1, "size": 0.5, "background": "mnli"}
+    config = mirrored("spr", "spr2", *SPR2) | {"edits": {"mine": edit}}
+    _, lacking = downloads.obtainable([table], config)
+    assert any("(train split of 'mnli')" in sentence for sentence in lacking)

@@ -11,6 +11,7 @@ from bertshift.measures import MEASURES
 from bertshift.naming import Model, Run, named_in, parse_model
 from bertshift.papers.catalogue import PAPERS, needs
 from bertshift.replicates import runs_of
+from bertshift.requests import edits
 from bertshift.requests.comparing import PADDED
 from bertshift.requests.data import sources_of, stimuli_of
 from bertshift.requests.figures import figure_files, figures_of
@@ -113,7 +114,7 @@ def _list_sources(tables: Iterable[str], config: Mapping) -> Iterator[Callable[[
     models, input_datasets = [], []
     for table in tables:
         table_models = _parse_models(table, config)
-        models += table_models
+        models += table_models + _list_imitated(table, table_models, config)
         input_datasets += _list_input_datasets(table, table_models, config)
     models = unique(models)
     kinds = {table.split("/")[1] for table in tables}
@@ -145,11 +146,28 @@ def _parse_models(table: str, config: Mapping) -> list[Model]:
     return [parse_model(name, config) for name in names]
 
 
+def _list_imitated(table: str, models: list[Model], config: Mapping) -> list[Model]:
+    """List the models whose change has the size of the noise beside a planted change."""
+    if table.split("/")[1] == "planted":
+        runs = [run for model in models for run in edits.backgrounds(config, str(model))]
+    else:
+        edited = [model for model in models if model.variant("edit")]
+        runs = [
+            changed
+            for model in edited
+            for run in runs_of(model, config)
+            for changed in edits.background(config, run)
+        ]
+    return unique(run.model for run in runs)
+
+
 def _list_input_datasets(table: str, models: list[Model], config: Mapping) -> list[str]:
     """List the data sets of a table's inputs, besides those of its models' tasks."""
     kind = table.split("/")[1]
     stimuli = []
     match MEASURES[kind].reads if kind in MEASURES else "":
+        case "weights" if kind == "planted":
+            stimuli = [edits.stimuli(config, str(model)) for model in models]
         case "trees":
             return [config["treebank"]]
         case "sentences":
