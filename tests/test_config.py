@@ -59,6 +59,7 @@ def put(path, value):
         (put("tasks.stsb", USER["tasks"]["mnli"] | {"dataset": "stsb"}), r"classification needs 'labels', which datasets\.stsb has not; .* write regression"),
         (put("tasks.mnli.metrics", ["accuracy", "f1"]), r"tasks\.mnli\.metrics: f1 needs two labels, datasets\.mnli has 3"),
         (put("tasks.mrpc.metrics", ["f1"]), r"tasks\.mrpc\.metrics: f1 does not tell .* add accuracy"),
+        (put("tasks.mnli.standardise_labels", True), r"tasks\.mnli\.standardise_labels: labels of kind classification are no numbers"),
         (put("tasks.mnli", None), r"tasks\.mnli: nothing is written here; write keys with values"),
         (put("bases", {"base": {"pretrain": {"heads": 0}}}), r"bases\.base\.pretrain\.heads: 0 does not fit; write 1 or more"),
         (put("bases", {"base": {"pretrain": {"heads": 3}}}), r"bases\.base\.pretrain\.width: 128 cannot be divided among 3 heads"),

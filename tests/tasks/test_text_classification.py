@@ -1,4 +1,6 @@
+import numpy as np
 import pytest
+import scipy.stats
 import torch
 import torch.nn.functional as F
 from made_toys import bert_with, tokenizer_with
@@ -7,7 +9,7 @@ from bertshift.errors import UserError
 from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import predict_logits, token_batches
 from bertshift.tasks.loading import load_task
-from bertshift.tasks.text_classification import encode_pairs
+from bertshift.tasks.text_classification import encode_pairs, standardise_labels
 
 TOKENIZER = tokenizer_with("abcdefgh")
 NLI = {
@@ -99,3 +101,11 @@ def test_predictions_do_not_depend_on_batches_and_keep_the_order(monkeypatch):
     assert list(token_batches([3, 9, 5, 4], budget=10)) == [[1], [2, 3], [0]]
     with pytest.raises(UserError, match="19 pieces, but the encoder has 16"):
         predict_logits(model, [Encoded([5] * 19, [0] * 19)], 0)
+
+
+def test_labels_are_standardised_by_those_of_the_training_split():
+    rows = {"train": [row(label) for label in (1.0, 2.0, 6.0)], "dev": [row(5.0, split="dev")]}
+    made = standardise_labels(rows)
+    expected = scipy.stats.zscore([1.0, 2.0, 6.0])
+    assert [entry["label"] for entry in made["train"]] == pytest.approx(expected)
+    assert made["dev"][0] == rows["dev"][0] | {"label": pytest.approx(2 / np.sqrt(14 / 3))}

@@ -4,6 +4,7 @@ import signal
 from dataclasses import asdict, replace
 from unittest.mock import Mock
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -68,6 +69,20 @@ def test_a_run_leaves_a_model_scores_and_predictions(start, rows, tmp_path):
     assert (predictions.gold == predictions.prediction).mean() == pytest.approx(accuracy)
     assert not list(tmp_path.glob(".*"))
     assert load_task_model(tmp_path).head.out_features == 2
+
+
+def test_standardised_labels_are_learnt_and_predicted(start, rows, tmp_path):
+    rated = {
+        split: [row | {"label": 3.0 + (row["label"] == "yes")} for row in members]
+        for split, members in rows.items()
+    }
+    task = TASK | {"kind": "regression", "metrics": ["pearson"], "standardise_labels": True}
+    settings = replace(SETTINGS, epochs=0, steps=1)
+    finetune(task, rated, sidecar(train=96, dev=48), start, tmp_path, settings, 1)
+    train = np.array([row["label"] for row in rated["train"]])
+    dev = np.array([row["label"] for row in rated["dev"]])
+    gold = pd.read_csv(tmp_path / "predictions.tsv", sep="\t").gold
+    np.testing.assert_allclose(gold, (dev - train.mean()) / train.std())
 
 
 def test_finished_work_is_kept_and_another_recipe_redone(start, rows, tmp_path, monkeypatch):

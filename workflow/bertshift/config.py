@@ -593,6 +593,11 @@ def _check_task(name: str, task: Mapping, config: Mapping) -> Iterator[str]:
             f"tasks.{name}.metrics: f1 does not tell whether a run failed to train; add accuracy"
             " after it."
         )
+    if task.get("standardise_labels") and kind != "regression":
+        yield (
+            f"tasks.{name}.standardise_labels: labels of kind {kind} are no numbers; leave the key"
+            " out."
+        )
     for split in ("train", "dev"):
         if splits and split not in splits:
             yield (

@@ -63,6 +63,7 @@ def task_settings(model: Model, config: Mapping) -> dict:
         "max_length",
         "doc_stride",
         "max_query_length",
+        "standardise_labels",
         "max_train",
         "max_dev",
     )

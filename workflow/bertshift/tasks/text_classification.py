@@ -1,7 +1,7 @@
 """Sentence and sentence-pair tasks: classes, or one real number."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -37,6 +37,17 @@ def encode_pairs(
         keep_a, keep_b = longest_first(len(a), len(b), room)
         inputs.append(join(tokenizer, a[:keep_a], b[:keep_b]))
     return inputs
+
+
+def standardise_labels(rows: Mapping[str, Sequence[dict]]) -> dict[str, list[dict]]:
+    """Shift and scale the labels of a regression, by split, such that those of `train` have the
+    mean 0 and the variance 1. A new head then need not learn the offset of the labels first."""
+    labels = np.array([row["label"] for row in rows["train"]], dtype=np.float64)
+    mean, deviation = labels.mean(), labels.std()
+    return {
+        split: [row | {"label": float((row["label"] - mean) / deviation)} for row in members]
+        for split, members in rows.items()
+    }
 
 
 @dataclass(frozen=True)

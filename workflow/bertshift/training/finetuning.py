@@ -27,6 +27,7 @@ from bertshift.tasks.batching import Encoded
 from bertshift.tasks.inference import best_device, check_lengths
 from bertshift.tasks.loading import Task, load_task
 from bertshift.tasks.shuffled_labels import shuffle_labels
+from bertshift.tasks.text_classification import standardise_labels
 from bertshift.training.loop import remove_checkpoint, train
 from bertshift.training.settings import TrainSettings
 
@@ -38,8 +39,9 @@ class Inputs:
     """A task's rows for one tokeniser, encoded once for all runs that train on them.
 
     `task` is the configuration's entry with its name: name, dataset, kind, metrics (headline
-    first), max_length, and perhaps doc_stride, max_query_length, max_train, max_dev (sizes of
-    random samples, the same for every seed). UserError for rows that no model can learn from.
+    first), max_length, and perhaps doc_stride, max_query_length, standardise_labels, max_train,
+    max_dev (sizes of random samples, the same for every seed). UserError for rows that no model
+    can learn from.
     """
 
     def __init__(
@@ -57,6 +59,8 @@ class Inputs:
             self.sampled[split] = len(used) < len(split_rows)
             self.described[split] = describe_split(sidecar, split, len(used))
         self.task.check(self.used)
+        if task.get("standardise_labels"):
+            self.used = standardise_labels(self.used)
         self.trained_on = self.used["train"]
         self.are_shuffled = False
         self.tokenizer = load_tokenizer(start_dir)
