@@ -68,6 +68,7 @@ PALETTE = {
     "mrpc": ("#CC79A7", "P"),
     "qqp": ("#000000", "X"),
     "stsb": ("#7F6A00", "<"),
+    "stsb_standardised": ("#C9B037", "p"),
     "qnli": ("#5E4FA2", ">"),
     "cola": ("#8C510A", "h"),
     "wnli": ("#666666", "d"),

@@ -18,6 +18,7 @@ WORDS = {
     "mrpc": "MRPC",
     "qqp": "QQP",
     "stsb": "STS-B",
+    "stsb_standardised": "STS-B, standardised",
     "qnli": "QNLI",
     "cola": "CoLA",
     "wnli": "WNLI",
