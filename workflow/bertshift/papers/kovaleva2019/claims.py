@@ -321,6 +321,14 @@ def made_minus_both(evidence: Evidence, task: str) -> float:
     return (made - both)[made.layers]
 
 
+def made_by_one_minus_half_of_last(evidence: Evidence, task: str) -> dict[int, float]:
+    """Subtract from what each layer's weights change alone half of what the last layer shows."""
+    rows = {"metric": "own_or_inherited", "measure": "rsa_distance"}
+    made = evidence.by_layer(task, variant="made", **rows)
+    both = evidence.by_layer(task, variant="both", **rows)
+    return {layer: made[layer] - both[both.layers] / 2 for layer in range(1, made.layers + 1)}
+
+
 claim(
     "figure5",
     "K5.1",
@@ -363,6 +371,16 @@ claim(
     " its input",
     made_minus_both,
     TASKS,
+    high=0.0,
+)
+claim(
+    "own_or_inherited",
+    "K5.5",
+    "1 - RSA of a layer's hidden states by its weights alone, the largest of all layers, minus half"
+    " of the last layer's by its weights and its input",
+    made_by_one_minus_half_of_last,
+    TASKS,
+    each=ALL,
     high=0.0,
 )
 
