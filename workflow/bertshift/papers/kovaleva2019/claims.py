@@ -376,8 +376,8 @@ claim(
 claim(
     "own_or_inherited",
     "K5.5",
-    "1 - RSA of a layer's hidden states by its weights alone, the largest of all layers, minus half"
-    " of the last layer's by its weights and its input",
+    "1 - RSA of a layer's hidden states by its weights alone, the largest of all layers, minus"
+    " half of the last layer's by its weights and its input",
     made_by_one_minus_half_of_last,
     TASKS,
     each=ALL,
