@@ -15,7 +15,7 @@ from bertshift.papers import catalogue
 from bertshift.release import redraw
 
 ROOT = Path(__file__).parents[1]
-REAL = [str(ROOT / "docs/real" / name) for name in ("tables.zip", "nulls.zip")]
+REAL = [str(ROOT / "docs/real" / name) for name in ("tables.zip", "nulls.zip", "later.zip")]
 HEADS = {
     "figure6": "figure5",
     "figure8": "figure7",

@@ -114,8 +114,8 @@ def test_real_figures_and_claims_are_what_the_program_draws_today(tmp_path, monk
     monkeypatch.setattr(redraw, "draw", drawn_and_checked)
     monkeypatch.setattr(style, "save", saved_and_checked)
     without = re.findall(r"--without '(.*?)'", (REAL / "README.md").read_text(encoding="utf-8"))
-    tables, nulls = (str(REAL / name) for name in ("tables.zip", "nulls.zip"))
-    config = redraw.prepare(tables, tmp_path, {}, more=[nulls])
+    tables, *more = (str(REAL / name) for name in ("tables.zip", "nulls.zip", "later.zip"))
+    config = redraw.prepare(tables, tmp_path, {}, more=more)
     drawn = redraw.redraw(tmp_path, config, lambda said: None, without=without)
     redraw.lay_out(tmp_path, tmp_path / "drawn")
     kept = {str(file.relative_to(tmp_path / "drawn")) for file in (tmp_path / "drawn").glob("*/*")}

@@ -83,6 +83,19 @@ def test_options_change_the_models_of_a_figure_and_leave_figures_out(tmp_path):
         redraw.chosen(config, ["merchant2020/figure55"])
 
 
+def test_tables_and_keys_of_further_archives_replace_those_before(tmp_path):
+    paths = []
+    for number, models in enumerate((["mnli"], ["rte"], ["mnli", "rte"])):
+        config = configuration(RSA)
+        config["figures"]["merchant2020"]["figure2"]["models"] = models
+        table = f"number\n{number}\n".encode()
+        name = tmp_path / f"{number}.zip"
+        paths.append(write(name, [RSA], config=config, **{TABLE: table}))
+    config = redraw.prepare(paths[0], tmp_path, {}, more=paths[1:])
+    assert config["figures"]["merchant2020"]["figure2"]["models"] == ["mnli", "rte"]
+    assert read_tsv(tmp_path / TABLE).loc[0, "number"] == 2
+
+
 @pytest.mark.parametrize("option", ["--out", "--configfile"])
 def test_what_cannot_be_written_or_read_is_told_first(tmp_path, capsys, option):
     (tmp_path / "a").write_text("")

@@ -51,20 +51,20 @@ def prepare(
     path: the archive
     options: keys that replace those of the archive's configuration
     only: the figures that will be drawn, as for `redraw`; all if empty
-    more: archives with further tables for the same figures; keys of their configuration replace
-        those of the first
+    more: archives with further tables for the same figures; their tables, and the keys of their
+        configuration, replace those of the archives before
 
     UserError for a file that is not such an archive, and for a name in `only` that it has no
     figure for.
     """
-    options = dict(options)
-    for further in more:
-        with opened_at(further) as archive:
-            unpack(archive, folder)
-            options = merge(_read_configuration(archive), options)
     with opened_at(path) as archive:
         unpack(archive, folder)
-        config = configuration(archive, options)
+        replaced: dict = {}
+        for further in more:
+            with opened_at(further) as further_archive:
+                unpack(further_archive, folder)
+                replaced = merge(replaced, _read_configuration(further_archive))
+        config = configuration(archive, merge(replaced, options))
     try:
         chosen(config, only)
     except UserError as error:
