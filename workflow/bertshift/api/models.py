@@ -20,7 +20,14 @@ from bertshift.models.adapters import (
     merge_folder,
     merged_copy,
 )
-from bertshift.models.answering import Head, head_of_class, load_answering
+from bertshift.models.answering import (
+    Head,
+    architecture_of,
+    has_task_head,
+    head_of_class,
+    head_of_run,
+    load_answering,
+)
 from bertshift.models.loading import (
     MODEL_FILES,
     fetch_checkpoint,
@@ -83,8 +90,10 @@ def head_of(model: Any) -> Head:
     if is_adapter(folder):
         return _head_of_adapter(folder, name)
     try:
-        architectures = read_config(folder).get("architectures") or [""]
-        return head_of_class(str(architectures[0]), load_config(folder), name)
+        config = load_config(folder)
+        if has_task_head(config):
+            return head_of_run(architecture_of(config), folder, name)
+        return head_of_class(architecture_of(config), config, name)
     except UserError as error:  # which `prepare` raises
         return Head(reason=str(error))
 
@@ -95,6 +104,9 @@ def _head_of_adapter(folder: Path, name: str) -> Head:
     base = base_of(folder)
     with _naming_base(folder, base):
         head = head_of(base)
+        base_folder, _ = locate(base)
+    if head.kind and has_task_head(load_config(base_folder)):
+        return Head(reason=f"{name} is an adapter of {base}, whose head is not transformers' own")
     if head.kind and changes_head(folder, _base_prefix(base)):
         return Head(
             reason=f"{name} is an adapter that changes its base's head; merge it with PEFT, save"

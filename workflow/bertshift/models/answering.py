@@ -1,7 +1,8 @@
 """What a checkpoint answers: the head that it was published with, on states of its last layer.
 
 A head is one that classifies texts, or predicts masked or next words, by transformers' class that
-config.json names. It runs alone, on states that the layers have given before.
+config.json names; or the workflow's own classifier. It runs alone, on states that the layers have
+given before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from torch import Tensor, nn
 from transformers import (
     AutoModelForCausalLM,
@@ -18,11 +20,17 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
 )
-from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions
+from transformers.modeling_outputs import (
+    BaseModelOutputWithPoolingAndCrossAttentions,
+    SequenceClassifierOutput,
+)
 from transformers.models.auto import modeling_auto
 
+from bertshift.data.examples import SIDECAR
 from bertshift.errors import UserError
+from bertshift.files import read_json
 from bertshift.models.family import family_of, run
+from bertshift.models.heads import HEADS, SequenceClassifier, load_task_model
 from bertshift.models.layers import norms_of, pooled
 from bertshift.models.loading import WEIGHTS, load_config, quietly_read
 from bertshift.models.seal import check_seal
@@ -74,6 +82,42 @@ def head_of_class(architecture: str, config: PreTrainedConfig, name: str) -> Hea
     return Head(kind, labels)
 
 
+def head_of_run(architecture: str, folder: Path, name: str) -> Head:
+    """Describe the head, of the workflow's class `architecture`, in the folder of a fine-tuning.
+
+    Its data set names the classes: in results/data, beside results/models. Classes of a folder
+    that was moved away from there have numbers: `mnli 0`.
+    """
+    if architecture != SequenceClassifier.__name__:
+        return Head(reason=f"{name} ({architecture}) has a head that does not classify texts")
+    scores = folder / "scores.json"
+    if not scores.is_file():
+        return Head(reason=f"{name} has no scores.json, which says what its head was trained on")
+    dataset = read_json(scores)["dataset"]
+    outputs = _count_outputs(folder / WEIGHTS)
+    if outputs == 1:
+        return Head(CLASSES, (dataset,))
+    return Head(CLASSES, _names_of_classes(folder, dataset, outputs))
+
+
+def _count_outputs(weights: Path) -> int:
+    """Count the outputs of a classifier by the shape of its last layer."""
+    with safe_open(weights, framework="pt") as file:
+        names = {*file.keys()}
+        last = "head.out.weight" if "head.out.weight" in names else "head.weight"
+        outputs, _ = file.get_slice(last).get_shape()
+    return outputs
+
+
+def _names_of_classes(folder: Path, dataset: str, outputs: int) -> tuple[str, ...]:
+    _, _, results, *_ = folder.resolve().parents
+    sidecar = results / "data" / dataset / SIDECAR
+    labels = read_json(sidecar)["labels"] if sidecar.is_file() else []
+    if len(labels) == outputs:
+        return tuple(labels)
+    return tuple(f"{dataset} {number}" for number in range(outputs))
+
+
 def _kind_of(architecture: str) -> str:
     for kind, names in ARCHITECTURES.items():
         if architecture in names.values():
@@ -81,7 +125,33 @@ def _kind_of(architecture: str) -> str:
     return MASKED if architecture.endswith(PRETRAINED) else ""
 
 
-def load_answering(folder: Path, kind: str) -> PreTrainedModel:
+def architecture_of(config: PreTrainedConfig) -> str:
+    """Return the class that config.json names; empty where it names none."""
+    return str((config.architectures or [""])[0])
+
+
+def has_task_head(config: PreTrainedConfig) -> bool:
+    """Test whether a model folder holds a head of the workflow's."""
+    return architecture_of(config) in HEADS
+
+
+class Classifier(nn.Module):
+    """A fine-tuned model of the workflow's, called as one of transformers' classes is."""
+
+    def __init__(self, task_model: SequenceClassifier):
+        super().__init__()
+        self.task_model, self.base_model = task_model, task_model.encoder
+        self.config = task_model.encoder.config
+
+    @property
+    def device(self) -> torch.device:
+        return self.base_model.device
+
+    def forward(self, use_cache: bool = False, **inputs: Tensor | None):
+        return SequenceClassifierOutput(logits=self.task_model(**inputs))
+
+
+def load_answering(folder: Path, kind: str) -> PreTrainedModel | Classifier:
     """Load a model with its head of this kind from a model folder, in float32 and eval mode.
 
     UserError where the weights lack a part of the head, or have it in another shape, so that it
@@ -89,6 +159,8 @@ def load_answering(folder: Path, kind: str) -> PreTrainedModel:
     """
     folder = Path(folder)
     config = load_config(folder)
+    if has_task_head(config):
+        return Classifier(load_task_model(folder)).eval()
     if type(config) not in LOADERS[kind]._model_mapping:
         raise UserError(f"{folder}: transformers has no such head for {config.model_type} models.")
     check_seal(folder / WEIGHTS)
@@ -109,7 +181,7 @@ class Answering:
     encoder masked ones.
     """
 
-    def __init__(self, model: PreTrainedModel, kind: str, name: str):
+    def __init__(self, model: PreTrainedModel | Classifier, kind: str, name: str):
         self.model, self.kind, self.name = model, kind, name
         self.base = model.base_model
         model.family = family_of(self.base)  # the whole is run as its base is
