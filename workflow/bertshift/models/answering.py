@@ -110,8 +110,7 @@ def _count_outputs(weights: Path) -> int:
 
 
 def _names_of_classes(folder: Path, dataset: str, outputs: int) -> tuple[str, ...]:
-    _, _, results, *_ = folder.resolve().parents
-    sidecar = results / "data" / dataset / SIDECAR
+    sidecar = folder / "../../../data" / dataset / SIDECAR
     labels = read_json(sidecar)["labels"] if sidecar.is_file() else []
     if len(labels) == outputs:
         return tuple(labels)
