@@ -18,6 +18,7 @@ from bertshift.api.measures import CHOICES, Choice, by_name
 from bertshift.api.models import HUB_NAME, locate, name_of, own_reference, short_names
 from bertshift.api.surroundings import plain_torch, temporary_folder
 from bertshift.api.texts import are_same, check_count, rows_of, tokens_of
+from bertshift.api.twin import Twin
 from bertshift.errors import UserError
 from bertshift.files import sha256
 from bertshift.measures import Shown
@@ -26,6 +27,7 @@ from bertshift.metrics.pairs import Pair
 from bertshift.models.published import WEIGHTS
 from bertshift.models.tokenizer import load_tokenizer
 from bertshift.rows.table import Table, concat
+from bertshift.running.checkpoint import weights_digest
 
 # A step in the name of a folder or revision: checkpoint-500, step1000, stage1-step1000, step_20k.
 STEP = re.compile(r"(?:checkpoint|ckpt|step)[-_]?(\d+)(k?)(?![a-z0-9])", re.IGNORECASE)
@@ -192,16 +194,25 @@ def ask(
 class Against:
     """A reference, run once on the texts of a question, with which models are measured one by one.
 
-    folder: of the reference's states. names: of the training and the reference.
+    folder: of the reference's states. names: of the training and the reference. trained: a loaded
+    model that is measured again and again; only once it is written to a folder.
     """
 
     def __init__(
-        self, reference: Any, folder: Path, question: Question, names: tuple[str, str], bar: tqdm
+        self,
+        reference: Any,
+        folder: Path,
+        question: Question,
+        names: tuple[str, str],
+        bar: tqdm,
+        trained: Any = None,
     ):
         self._question, self._names, self._bar = question, names, bar
         self._folder, self._given = folder, name_of(reference)
+        self._trained, self._length = trained, 0
+        self._twin: Twin | None = None
+        self._spelling: dict | None = None
         self._file = self._extract(reference, folder / "reference")
-        self._spelling = self._tokenise(folder / "reference")
         self._tables: list[Table] = []
         self._own: dict[str, Shown] = {}
         self._left_out: dict[str, str] = {}
@@ -213,12 +224,6 @@ class Against:
         given = name_of(model)
         with TemporaryDirectory(dir=self._folder) as temporary:
             file = self._extract(model, Path(temporary))
-            spelling = self._tokenise(Path(temporary))
-            if not are_same(self._spelling, spelling):
-                raise UserError(
-                    f"{given} and {self._given} cut the texts differently; give a reference with"
-                    " the training's own tokenizer."
-                )
             names = {str(file): given, str(self._file): self._given}
             keys = dict(zip(("model", "reference"), self._names), stimuli=question.name)
             tables, own, left_out = take_measures(
@@ -228,13 +233,17 @@ class Against:
                 names,
                 self._bar,
             )
-            self._hashes[step] = sha256(Path(temporary) / "0" / WEIGHTS)
+            self._hashes[step] = _digest(model, Path(temporary))
         table = concat(tables).assign(step=step)
         self._check_layers(table, given)
         self._tables.append(table)
         self._own |= own
         for measure, reason in left_out.items():
             self._left_out.setdefault(measure, f"at step {step}, {reason}")
+
+    def drop_twin(self) -> None:
+        """Free the memory of the copy of the model that was trained."""
+        self._twin = None
 
     @property
     def course(self) -> Course:
@@ -257,16 +266,32 @@ class Against:
         )
 
     def _extract(self, model: Any, folder: Path) -> Path:
-        """Write the model folder `0` and the states of a model."""
+        """Write the states of a model; UserError where it cuts the texts differently."""
         question = self._question
-        files, _ = extract_states(
+        if model is self._trained and self._twin is not None:
+            file = folder / "0.npz"
+            self._twin.extract(model, question.rows, file, self._length)
+            return file
+        files, self._length = extract_states(
             [model], question.rows, folder, question.max_length, question.tokenizer, self._bar
         )
+        self._check_tokens(load_tokenizer(folder / "0"), name_of(model))
+        if model is self._trained:
+            self._twin = Twin.of(model, folder / "0")
         [file] = files.values()
         return file
 
-    def _tokenise(self, folder: Path) -> dict:
-        return tokens_of(load_tokenizer(folder / "0"), self._question.rows)
+    def _check_tokens(self, tokenizer: Any, given: str) -> None:
+        """Raise UserError where a tokenizer cuts the texts otherwise than the reference's, which
+        is the first."""
+        spelling = tokens_of(tokenizer, self._question.rows)
+        if self._spelling is None:
+            self._spelling = spelling
+        if not are_same(self._spelling, spelling):
+            raise UserError(
+                f"{given} and {self._given} cut the texts differently; give a reference with the"
+                " training's own tokenizer."
+            )
 
     def _check_layers(self, table: Table, given: str) -> None:
         """Raise UserError for a checkpoint with other layers than the first."""
@@ -277,6 +302,11 @@ class Against:
                     f"{given} has {layers} layers, and the first checkpoint {expected}; give"
                     " checkpoints of one training."
                 )
+
+
+def _digest(model: Any, folder: Path) -> str:
+    """Digest the weights of a loaded model, or those that are in the model folder `0`."""
+    return weights_digest(model) if is_loaded(model) else sha256(folder / "0" / WEIGHTS)
 
 
 def _list_equal(hashes: Mapping[int, str]) -> list[list[int]]:

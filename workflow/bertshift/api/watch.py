@@ -40,10 +40,10 @@ class Watch(TrainerCallback):
     `bertshift.along`.
 
     The training is the same, to the bit, as without it: a copy of the model is measured, and the
-    states of random numbers are put back. The copy, and for the time of the training the
-    reference's states, are in a temporary folder. With several processes, the first one measures
-    and the others wait. UserError, before the first step, for what `compare` refuses; later on a
-    model that cannot be measured, such as one that has diverged, gives a warning.
+    states of random numbers are put back. For the time of the training, the copy is in memory and
+    the reference's states are in a temporary folder. With several processes, the first one
+    measures and the others wait. UserError, before the first step, for what `compare` refuses;
+    later on a model that cannot be measured, such as one that has diverged, gives a warning.
     """
 
     def __init__(
@@ -127,6 +127,7 @@ class Watch(TrainerCallback):
         if self._seen < state.global_step and not args.load_best_model_at_end:
             self._try(model, state, control, is_end=True)
         self._trained = perf_counter() - self._started - self._spent
+        self._against.drop_twin()
         self._temporary.cleanup()
 
     def _begin(self, model: nn.Module, processing_class: Any) -> None:
@@ -145,7 +146,7 @@ class Watch(TrainerCallback):
         self._trained = None
         self._temporary = TemporaryDirectory(prefix="bertshift-")
         self._against = Against(
-            reference, Path(self._temporary.name), question, names, tqdm(disable=True)
+            reference, Path(self._temporary.name), question, names, tqdm(disable=True), model
         )
 
     def _try(self, model: nn.Module, state: Any, control: Any, is_end: bool) -> None:
