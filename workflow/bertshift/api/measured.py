@@ -255,17 +255,33 @@ class Measurements:
         """
         if half_width is not None and not half_width > 0:
             raise UserError(f"half_width is {half_width}; write a number above 0.")
-        answers = []
-        for measure in self.profile.index:
-            for layer, study in self._studies(measure):
-                row = self.by_layer(measure).loc[layer]
-                now = (row["high"] - row["low"]) / 2
-                wanted = half_width or now / 2
-                # The interval lies on a scale of its own where its range ends.
-                linear = wanted / now * study.half_width(study.replicates, study.inputs)
-                counts = study.replicates_for(linear), study.inputs_for(linear)
-                answers.append((measure, layer, now, wanted, *counts, *study.both_for(linear)))
+        answers = [
+            self._count_more(measure, layer, study, half_width)
+            for measure in self.profile.index
+            for layer, study in self._studies(measure)
+        ]
         return pd.DataFrame(answers, columns=DESIGN)
+
+    def design_of(self, measure: str, layer: int) -> pd.DataFrame:
+        """Return the row of `design` of one layer, if it has one."""
+        answers = [
+            self._count_more(measure, layer, study, None)
+            for studied, study in self._studies(measure)
+            if studied == layer
+        ]
+        return pd.DataFrame(answers, columns=DESIGN)
+
+    def _count_more(
+        self, measure: str, layer: int, study: Study, half_width: float | None
+    ) -> tuple:
+        """Make a row of `design`."""
+        row = self.by_layer(measure).loc[layer]
+        now = (row["high"] - row["low"]) / 2
+        wanted = half_width or now / 2
+        # The interval lies on a scale of its own where its range ends.
+        linear = wanted / now * study.half_width(study.replicates, study.inputs)
+        counts = study.replicates_for(linear), study.inputs_for(linear)
+        return measure, layer, now, wanted, *counts, *study.both_for(linear)
 
     def _studies(self, measure: str) -> Iterator[tuple[int, Study]]:
         """Yield each layer with an interval, and its numbers."""

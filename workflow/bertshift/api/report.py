@@ -284,9 +284,8 @@ def _say_what_more(found: Measurements, measure: str) -> Iterator[str]:
     """Say how many replicates and texts halve the interval of the layer that changed most by a
     measure."""
     top, _ = found.most_changed(measure)
-    designs = found.design()
-    rows = designs[(designs["measure"] == measure) & (designs["layer"] == top)]
-    for replicates, texts, *both in rows[COUNTS].itertuples(index=False):
+    row = found.design_of(measure, top)
+    for replicates, texts, *both in row[COUNTS].itertuples(index=False):
         ways = [(replicates, "{:.0f} replicates"), (texts, "{:.0f} texts")]
         ways.append((both[0], f"{both[0]:.0f} replicates and {both[1]:.0f} texts"))
         known = [words.format(count) for count, words in ways if not pd.isna(count)]
