@@ -43,23 +43,48 @@ HEADS = {
 }
 
 
-def make_models(folder, sentences, layers, width):
-    """Write two checkpoints, the same below heads, and random sentences."""
-    import torch
-    import transformers
-    from transformers import BertConfig, BertModel, BertTokenizer
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = [f"word{number}" for number in range(VOCABULARY - len(SPECIAL))]
 
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    words = [f"word{number}" for number in range(VOCABULARY - len(special))]
-    vocabulary = {token: i for i, token in enumerate([*special, *words])}
-    tokenizer = BertTokenizer(vocab=vocabulary, do_lower_case=True)
-    torch.manual_seed(SEED)
-    config = BertConfig(
+
+def make_tokenizer():
+    from transformers import BertTokenizer
+
+    vocabulary = {token: i for i, token in enumerate([*SPECIAL, *WORDS])}
+    return BertTokenizer(vocab=vocabulary, do_lower_case=True)
+
+
+def make_config(layers, width):
+    from transformers import BertConfig
+
+    return BertConfig(
         num_hidden_layers=layers,
         hidden_size=width,
         num_attention_heads=width // 64,
         intermediate_size=4 * width,
     )
+
+
+def draw_sentences(count):
+    """Draw sentences in which few words are frequent, as in natural text."""
+    generator = np.random.default_rng(SEED)
+    frequencies = 1 / np.arange(10, len(WORDS) + 10)
+    probabilities = frequencies / frequencies.sum()
+    return [
+        " ".join(generator.choice(WORDS, generator.integers(8, 40), p=probabilities))
+        for _ in range(count)
+    ]
+
+
+def make_models(folder, sentences, layers, width):
+    """Write two checkpoints, the same below heads, and random sentences."""
+    import torch
+    import transformers
+    from transformers import BertModel
+
+    tokenizer = make_tokenizer()
+    torch.manual_seed(SEED)
+    config = make_config(layers, width)
     model = BertModel(config)
     heads = {head: getattr(transformers, kind)(config) for head, kind in HEADS.items()}
     for name in ("base", "tuned"):
@@ -72,15 +97,7 @@ def make_models(folder, sentences, layers, width):
         with torch.no_grad():
             for weight in model.parameters():
                 weight += 0.1 * 0.02 * torch.randn_like(weight)
-    generator = np.random.default_rng(SEED)
-    # Few words are frequent, as in natural text.
-    frequencies = 1 / np.arange(10, len(words) + 10)
-    probabilities = frequencies / frequencies.sum()
-    texts = [
-        " ".join(generator.choice(words, generator.integers(8, 40), p=probabilities))
-        for _ in range(sentences)
-    ]
-    (folder / "texts.json").write_text(json.dumps(texts))
+    (folder / "texts.json").write_text(json.dumps(draw_sentences(sentences)))
 
 
 # A route returns CPU seconds by part, and values by measure.

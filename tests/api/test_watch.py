@@ -10,6 +10,7 @@ from made_encoders import TEXTS, model_of, tokenizer_of
 from transformers import BertForSequenceClassification, Trainer, TrainerCallback, TrainingArguments
 
 import bertshift
+from bertshift.api import along
 from bertshift.api import watch as module
 from bertshift.api.along import Against
 from bertshift.files import read_tsv
@@ -130,6 +131,19 @@ def test_its_numbers_are_those_of_compare_and_are_logged(make, tmp_path):
     files = watch.write(tmp_path / "out")
     assert [file.name for file in files] == ["steps.tsv", "halves.tsv", "steps.png"]
     assert len(read_tsv(files[0])) == len(watch.table)
+
+
+def test_the_model_in_training_is_written_to_files_once(make, monkeypatch):
+    written, extract_states = [], along.extract_states
+
+    def count(models, *rest):
+        written.extend(models)
+        return extract_states(models, *rest)
+
+    monkeypatch.setattr(along, "extract_states", count)
+    trainer = make()
+    watch = watched(trainer, measures="js")
+    assert written == [trainer.model] and watch.course.steps == [0, 4, 8, 10]
 
 
 class Clock:
