@@ -18,6 +18,7 @@ from transformers import AutoModelForSequenceClassification, ByT5Tokenizer, ViTC
 import bertshift
 from bertshift.api.change import Change
 from bertshift.api.texts import rows_of
+from bertshift.metrics.text_change import spelling
 from bertshift.models.loading import load_encoder, save_model
 from bertshift.models.noise import add_noise
 from bertshift.seeds import seed_from
@@ -445,11 +446,52 @@ def test_texts_and_words_have_their_change(change, beside_noise):
     assert any(f"{said} {last['position'] + 1:.0f} " in line for line in change.report)
 
 
+def test_words_stand_in_their_texts_with_the_numbers_of_the_tables(change):
+    """The words joined give the text, and their means over texts are those of word types."""
+    position = len(PAIRS) - 2
+    words = change.words_in(position)
+    parts = [" ".join(words.loc[words["segment"] == segment, "written"]) for segment in (0, 1)]
+    assert tuple(parts) == PAIRS[position]
+    assert words["layer_4"].iloc[1:].notna().all()
+    every = pd.concat(change.words_in(at).assign(position=at) for at in range(len(PAIRS)))
+    every["word"] = every["written"].map(spelling)
+    in_texts = every.groupby(["word", "position"])["layer_4"].mean().dropna()
+    expected = change.words.set_index("word")["value"].to_dict()
+    assert in_texts.groupby("word").mean().to_dict() == pytest.approx(expected)
+    with pytest.raises(bertshift.UserError, match="no words of a text at position 99"):
+        change.words_in(99)
+
+
+def test_two_seeds_stand_beside_their_change(folders, tmp_path):
+    """They differ by what comparing one with the other gives; the second is near the first."""
+    near = load_encoder(folders["one"])
+    with torch.no_grad():
+        for weight in near.encoder.layer[3].parameters():
+            weight += 0.07 * torch.randn(weight.shape, generator=torch.manual_seed(5))
+    save_model(tmp_path / "near", near, tokenizer_of("bert"))
+    seeds = [folders["one"], tmp_path / "near"]
+    found = bertshift.compare(seeds, folders["base"], PAIRS, measures="rsa", made=False)
+    apart = bertshift.compare(*seeds, PAIRS, measures="rsa", made=False)
+    for table, key, column in (("texts", "position", "layer_4"), ("words", "word", "value")):
+        ours = getattr(found, table).set_index(key)["seeds"]
+        theirs = getattr(apart, table).set_index(key)[column]
+        assert ours.to_dict() == pytest.approx(theirs.to_dict())
+        assert "seeds" not in getattr(apart, table)
+    texts, words = found.texts, found.words[found.words["n"] >= 3]
+    more = [sum(texts["layer_4"] > texts["seeds"]), sum(words["value"] > words["seeds"])]
+    assert 0 < more[0] < len(texts) and any(
+        f"; {more[0]} of {len(texts)} texts change more than two seeds differ there." in line
+        for line in found.report
+    )
+    assert any(f"; {more[1]} change more than between two seeds" in line for line in found.report)
+
+
 def test_equal_texts_have_equal_changes(folders):
     found = bertshift.compare(folders["one"], folders["base"], ["so be it then"] * 2 + [*TEXTS])
-    words = found.text_changes.words.groupby("position")["value"].mean()
-    texts = found.text_changes.texts.query("layer == 4").set_index("position")["value"]
-    assert words[0] == pytest.approx(words[1]) and texts[0] == pytest.approx(texts[1])
+    one, other = found.words_in(0), found.words_in(1)
+    pd.testing.assert_frame_equal(one, other)
+    texts = found.texts.set_index("position")["layer_4"]
+    assert texts[0] == pytest.approx(texts[1])
 
 
 def test_states_of_other_widths_have_no_change_by_text(folders):

@@ -18,16 +18,20 @@ def test_a_change_is_the_cosine_distance_of_states_less_their_means():
     assert text_change.changes(3 * x @ turned, y @ turned - 7) == pytest.approx(found)
 
 
-def words_of(values, word="a"):
-    return pd.DataFrame({"position": range(len(values)), "word": word, "value": values})
+def words_of(values, word="a", of=text_change.MODEL):
+    rows = {"of": of, "position": range(len(values)), "word": word, "value": values}
+    return pd.DataFrame(rows)
 
 
 def test_words_have_the_interval_and_the_test_of_scipy():
-    own, noise = [0.5, 0.4, 0.7, 0.6], [0.3, 0.35, 0.4, 0.3]
-    rare = words_of([0.9, 0.8], "rare")
+    own, noise, rare = [0.5, 0.4, 0.7, 0.6], [0.3, 0.35, 0.4, 0.3], [0.9, 0.8]
+    given = {"model": (own, noise, rare), "noise": (noise, own, rare), "seeds": (rare, own, own)}
     found = text_change.summarise_words(
-        pd.concat([words_of(own), words_of(noise, "b"), rare]),
-        pd.concat([words_of(noise), words_of(own, "b"), rare]),
+        pd.concat(
+            words_of(values, word, of)
+            for of, all_values in given.items()
+            for word, values in zip(("a", "b", "rare"), all_values, strict=True)
+        )
     ).set_index("word")
     interval = stats.t.interval(0.95, 3, np.mean(own), stats.sem(own))
     assert tuple(found.loc["a", ["low", "high"]]) == pytest.approx(interval)
@@ -39,11 +43,12 @@ def test_words_have_the_interval_and_the_test_of_scipy():
     assert found.loc[["a", "b"], "q"].tolist() == pytest.approx(
         stats.false_discovery_control(p).tolist()
     )
+    assert found.loc[["a", "b"], "seeds"].tolist() == pytest.approx([np.mean(rare), np.mean(own)])
     assert found.index[0] == "rare" and found.loc["rare", ["low", "high", "p", "q"]].isna().all()
 
 
-def test_without_noise_there_is_no_test():
-    found = text_change.summarise_words(words_of([0.5, 0.4, 0.6]), words_of([]))
+def test_without_noise_and_other_seeds_there_is_no_null():
+    found = text_change.summarise_words(words_of([0.5, 0.4, 0.6]))
     assert list(found) == ["word", "n", "value", "low", "high"]
 
 

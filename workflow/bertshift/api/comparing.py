@@ -180,7 +180,7 @@ def compare(
                     pairs, {**selected}, {*own}, orders, tokens, names, bar
                 )
                 left_out |= reasons
-            text_changes, reasons = _compare_texts([*pairs, *noise], rows, names)
+            text_changes, reasons = _compare_texts(pairs, noise, rows, names)
             left_out |= reasons
             found_answers = _compare_answers(pairs, distinct, heads, question, rows, bar)
             checkpoints = [
@@ -461,12 +461,17 @@ def _measure_in_orders(
 
 
 def _compare_texts(
-    pairs: list[Pair], rows: Sequence[dict], names: Mapping[str, str]
+    pairs: list[Pair], noise: list[Pair], rows: Sequence[dict], names: Mapping[str, str]
 ) -> tuple[TextChanges, dict[str, str]]:
     """Return the changes of each text and word, and {"texts": why there are none}."""
+    beside = {
+        text_change.MODEL: pairs,
+        text_change.NOISE: noise,
+        text_change.SEEDS: text_change.two_seeds(pairs),
+    }
     try:
         with _silence_stderr(), called(dict(names)):
-            return text_change.compare(pairs, rows), {}
+            return text_change.compare(beside, rows), {}
     except UserError as error:
         return TextChanges(), {"texts": str(error)}
 

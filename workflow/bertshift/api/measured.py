@@ -11,8 +11,8 @@ from bertshift.api.answers import Answers
 from bertshift.api.measures import CHOICES
 from bertshift.errors import UserError
 from bertshift.measures import ANY, CORRELATION, Shown
-from bertshift.metrics import reordered
-from bertshift.metrics.text_change import TextChanges, summarise_texts, summarise_words
+from bertshift.metrics import reordered, text_change
+from bertshift.metrics.text_change import TextChanges
 from bertshift.naming import noise_of, seed_and_draw
 from bertshift.rows import ranges, statistics
 from bertshift.rows.design import Study
@@ -297,12 +297,13 @@ class Measurements:
     def texts(self) -> pd.DataFrame:
         """Each text's change (`metrics.text_change`), the largest in the last layer first:
         position (from 0), layer_0 and so on, and answer, the change of its answer, where answers
-        are compared; with draws of noise, noise, their mean in the last layer. Means over
-        replicates. Empty where `left_out` says why."""
-        own, noise = self._of_model_and_noise(self.text_changes.texts)
-        if own.empty:
-            return own.filter(["position"])
-        table = summarise_texts(own, noise)
+        are compared. With draws of noise, noise: their mean in the last layer; with several seeds
+        of one reference, seeds: how much two of them differ there, a mean over all such pairs.
+        Means over replicates. Empty where `left_out` says why."""
+        rows = self.text_changes.texts
+        if rows.empty:
+            return rows.filter(["position"])
+        table = text_change.summarise_texts(rows)
         if self.answers.kind:
             answers = self.answers.texts.groupby("position")["change"].mean()
             table = table.join(answers.rename("answer"), on="position")
@@ -311,15 +312,31 @@ class Measurements:
     @cached_property
     def words(self) -> pd.DataFrame:
         """Word types and how much their states change in the last layer, the largest first: word,
-        n (texts), value, low, high and, with draws of noise, noise, p, q
-        (`text_change.summarise_words`). Means over replicates."""
-        by = ["position", "word"]
-        sides = self._of_model_and_noise(self.text_changes.words)
-        own, noise = (side.groupby(by, as_index=False)["value"].mean() for side in sides)
-        return summarise_words(own, noise)
+        n (texts), value, low, high and, with draws of noise, noise, p, q, and with several seeds
+        of one reference, seeds (`text_change.summarise_words`). Means over replicates."""
+        rows = self.text_changes.words
+        if rows.empty:
+            return rows.filter(["word"])
+        last = text_change.layers_of(rows)[-1]
+        return text_change.summarise_words(rows.assign(value=rows[last]))
 
-    def _of_model_and_noise(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        return rows[rows["model"] == self.model], rows[rows["model"] == noise_of(self.model)]
+    def words_in(self, position: int) -> pd.DataFrame:
+        """List the words of a text (`position`, from 0) as they stand there: segment (0 or 1 of a
+        pair), written, and the change in each layer, layer_0 and so on. Means over replicates; NaN
+        for words without a content token, as of the first token and behind a cut.
+
+        UserError for a text that there is not, or where `left_out` says why there are no words.
+        """
+        rows = self.text_changes.words
+        rows = rows[(rows["position"] == position) & (rows["of"] == text_change.MODEL)]
+        if rows.empty:
+            raise UserError(
+                f"there are no words of a text at position {position}; take one of"
+                " change.texts['position']."
+            )
+        layers = text_change.layers_of(rows)
+        means = rows.groupby(["number", "segment", "written"])[layers].mean()
+        return means.reset_index().drop(columns="number")
 
     def most_changed(self, measure: str) -> tuple[int, list[int]]:
         """Find the layer that changed most by a measure, and the layers that are not shown to have

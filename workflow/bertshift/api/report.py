@@ -11,7 +11,7 @@ import pandas as pd
 from bertshift.api.measured import COUNTS, Measurements
 from bertshift.api.measures import CHOICES
 from bertshift.api.spelling import spell, with_interval
-from bertshift.metrics.text_change import FEWEST
+from bertshift.metrics.text_change import FEWEST, SEEDS
 from bertshift.models.answering import MASKED
 from bertshift.rows import statistics
 from bertshift.rows.blocks import LEVEL
@@ -211,10 +211,14 @@ def _describe_texts(found: Measurements) -> Iterator[str]:
         f"text {position + 1:.0f} ({spell(value)})"
         for position, value in texts[["position", last]].iloc[[0, -1]].itertuples(index=False)
     )
-    yield (
+    sentence = (
         f"In {last.replace('_', ' ')} the states of {most} change most and those of {least}"
-        " least, by 1 minus their cosine (0 is no change)."
+        " least, by 1 minus their cosine (0 is no change)"
     )
+    if SEEDS in texts:
+        more = _count_more(texts[last], texts[SEEDS])
+        sentence += f"; {more} of {len(texts)} texts change more than two seeds differ there"
+    yield f"{sentence}."
     tested = words[words["low"].notna()]
     if len(tested) < 2 * NAMED:
         return
@@ -222,10 +226,18 @@ def _describe_texts(found: Measurements) -> Iterator[str]:
     sentence = (
         f"Of {len(tested)} words in {FEWEST} texts or more, {most} change most and {least} least"
     )
+    if SEEDS in words:
+        more = _count_more(tested["value"], tested[SEEDS])
+        sentence += f"; {more} change more than between two seeds, without a test"
     if "q" in words:
         more = int((words["q"] <= FALSE).sum())
         sentence += f"; {more} change more than by noise, at a false discovery rate of {FALSE:.0%}"
     yield f"{sentence}."
+
+
+def _count_more(changes: pd.Series, seeds: pd.Series) -> int:
+    """Count changes that are larger than what two seeds differ by, not by rounding."""
+    return int((changes - seeds > statistics.EQUAL).sum())
 
 
 def _name_words_of(rows: pd.DataFrame) -> str:
