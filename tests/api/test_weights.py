@@ -145,4 +145,8 @@ def test_the_command_prints_the_report_and_writes_a_table(make, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert f"{PLACE} changed most" in done.stdout
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {"weights.tsv", "weights.png"}
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {
+        "weights.tsv",
+        "weights.png",
+        "index.html",
+    }

@@ -5,10 +5,12 @@ import shutil
 from copy import deepcopy
 
 import pytest
+import torch
 from made_encoders import TEXTS, model_of, tokenizer_of
 
 import bertshift
-from bertshift.files import write_text
+from bertshift.files import read_tsv, write_text
+from bertshift.models.loading import save_model
 from bertshift.page import compared
 from bertshift.page.render import render
 
@@ -384,7 +386,7 @@ def test_a_page_of_two_models_alone(opened, made_page):
     page, folder = opened(), made_page.folder / "two"
     change, title, said = read_two_models(page, folder, [1, 0], null="noise", draws=2)
     assert title == "1/model and 0/model"
-    panels = page.locator("main h3").all_inner_texts()
+    panels = page.locator("main .grid h3").all_inner_texts()
     assert len(panels) == 5 and "Hidden states, CKA, debiased" in panels
     lines = {"noise of the same size", "made in the layer", "arrived from below"}
     assert lines | {"interval", title} <= {*legend_of(page)}
@@ -395,6 +397,14 @@ def test_a_page_of_two_models_alone(opened, made_page):
     page.locator("main td", has_text="noise").first.wait_for()
     assert page.locator("main td", has_text="noise").count() == 5
     assert page.locator("main td", has_text="made in the layer").count() == 4
+    top = change.texts["position"][0]
+    text = page.locator(".texts li .text").first
+    assert text.inner_text().split() == TEXTS[top].split()
+    page.locator("select[name=layer]").select_option(label="1")
+    told = text.locator("span").evaluate_all("all => all.map(one => one.title)")
+    expected = change.words_in(top)["layer_1"]
+    assert told == [f"changes by {float(f'{value:.3g}')}" for value in expected]
+    assert_accessible(page)
     assert "6 texts" in said and "snakemake" not in said and "Scale" not in said
     assert not re.search("replicate|pretraining run", said)
 
@@ -403,3 +413,53 @@ def test_a_page_of_several_replicates_alone_says_so(opened, made_page):
     _, title, said = read_two_models(opened(), made_page.folder / "more", [1, 2, 0])
     assert title == "1/model and 1 more and 0/model"
     assert "replicates" in said and "pretraining run" not in said
+
+
+@pytest.fixture(scope="module")
+def moved(made_page):
+    """Folders of a model and of two that lie on one line from it, and a page of the weights of the
+    last one (`weights`) and one of their course (`steps`)."""
+    folder, tokenizer = made_page.folder / "moved", tokenizer_of("bert")
+    for step in (0, 10, 20):
+        model = model_of("bert", 0, vocab_size=len(tokenizer))
+        generator = torch.manual_seed(1)
+        with torch.no_grad():
+            for weight in model.encoder.parameters():
+                weight += 2e-3 * step * torch.randn(weight.shape, generator=generator)
+        save_model(folder / f"checkpoint-{step}", model, tokenizer)
+    base = folder / "checkpoint-0"
+    bertshift.weights(folder / "checkpoint-20", base).write(folder / "weights")
+    bertshift.along(folder, base, TEXTS, measures=["rsa", "js"]).write(folder / "steps")
+    return folder
+
+
+def test_a_page_of_weights_is_sorted_and_filtered_in_its_address(opened, moved):
+    page, address = opened(dark=True), (moved / "weights/index.html").as_uri()
+    page.goto(address)
+    page.locator("table.listed tbody tr").first.wait_for()
+    page.locator(".chart svg .mark-rect path").first.wait_for()
+    table = read_tsv(moved / "weights/weights.tsv")
+    assert page.locator("table.listed tbody tr").count() == len(table)
+    page.get_by_label("Kind").select_option("norms")
+    for _ in range(2):
+        page.get_by_role("button", name="Relative norm").click()
+    norms = table[table["kind"] == "norms"].sort_values("norm", ascending=False)
+    shown = page.locator("table.listed tbody tr td:first-child").all_inner_texts()
+    assert len(shown) == len(norms) and shown[0] == norms["tensor"].iloc[0]
+    assert "k=norms" in page.url and "s=norm" in page.url and "d=down" in page.url
+    assert_accessible(page)
+
+
+def test_a_page_of_a_training_draws_every_measure_and_half_of_the_change(opened, moved):
+    page = opened()
+    page.goto((moved / "steps/index.html").as_uri())
+    page.locator(".grid .chart svg").first.wait_for()
+    assert_accessible(page)
+    halves = read_tsv(moved / "steps/halves.tsv")
+    layer = page.locator("section", has_text="Each layer over the steps").get_by_label("Layer")
+    layer.first.select_option(label="2")
+    [step] = halves.query("measure == 'rsa' and layer == 2")["step"]
+    said = page.locator(".key", has_text="Half of the change at step").first.inner_text()
+    assert said.startswith(f"Half of the change at step {float(f'{step:.3g}'):g} [")
+    titles = page.locator(".grid h3").all_inner_texts()
+    assert titles == ["Hidden states, RSA similarity", "Attention, JS divergence in nats"] * 3

@@ -81,7 +81,7 @@ def _compare(options: argparse.Namespace) -> "Change":
         if options.labels:
             labels = read_labels(Path(options.labels))
     if options.out:
-        _prepare_folder(options.out)  # before minutes of work
+        _prepare_folder(options.out, "change.png")
     from bertshift.api.comparing import compare
     from bertshift.api.measures import CHOICES
 
@@ -104,11 +104,10 @@ def _compare(options: argparse.Namespace) -> "Change":
 
 
 def _weigh(options: argparse.Namespace) -> "Weights":
-    from bertshift.api.change import folder_at
     from bertshift.api.weights import weights
 
     if options.out:
-        folder_at(options.out)  # before minutes of work
+        _prepare_folder(options.out, "weights.png")
     return weights(
         options.model, options.reference, options.third, rank=options.rank, progress=True
     )
@@ -117,11 +116,10 @@ def _weigh(options: argparse.Namespace) -> "Weights":
 def _follow(options: argparse.Namespace) -> "Course":
     texts = read_texts(STDIN if str(options.texts) == "-" else options.texts)
     from bertshift.api.along import along
-    from bertshift.api.change import folder_at
     from bertshift.api.measures import CHOICES
 
     if options.out:
-        folder_at(options.out)  # before minutes of work
+        _prepare_folder(options.out, "steps.png")
     checkpoints = options.checkpoints
     return along(
         checkpoints[0] if len(checkpoints) == 1 else checkpoints,
@@ -137,13 +135,14 @@ def _follow(options: argparse.Namespace) -> "Course":
 COMMANDS = {"compare": _compare, "weights": _weigh, "along": _follow}
 
 
-def _prepare_folder(out: Path) -> None:
-    """Make the folder, and say on stderr which files will not be written."""
-    from bertshift.api.change import folder_at
+def _prepare_folder(out: Path, picture: str) -> None:
+    """Before minutes of work, make the folder, and say on stderr which files will not be
+    written."""
     from bertshift.api.drawing import left_out
+    from bertshift.api.writing import folder_at
 
     folder_at(out)
-    if missing_files := left_out():
+    if missing_files := left_out(picture):
         print(f"bertshift: {missing_files}", file=sys.stderr)
 
 
@@ -250,7 +249,10 @@ def _add_weights(commands: Any) -> None:
         "--no-rank", dest="rank", action="store_false", help="leave out the ranks of changes"
     )
     command.add_argument(
-        "--out", metavar="FOLDER", type=Path, help="write weights.tsv and weights.png there"
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        help="write weights.tsv, weights.png and index.html there",
     )
 
 
@@ -282,7 +284,7 @@ def _add_along(commands: Any) -> None:
         "--out",
         metavar="FOLDER",
         type=Path,
-        help="write steps.tsv, halves.tsv and steps.png there",
+        help="write steps.tsv, halves.tsv, steps.png and index.html there",
     )
     command.add_argument(
         "--measures", metavar="NAMES", type=_split_names, help="some, with commas; all if left out"

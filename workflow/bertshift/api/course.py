@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from bertshift.api import drawing
-from bertshift.api.change import folder_at
+from bertshift.api import drawing, page, writing
 from bertshift.api.measured import Measurements
 from bertshift.api.spelling import spell, with_interval
-from bertshift.api.surroundings import ending_cleanly
-from bertshift.files import write_tsv
 from bertshift.measures import ANY, Shown
 from bertshift.rows import halfway, statistics
 from bertshift.rows.blocks import LEVEL
@@ -106,18 +103,12 @@ class Course:
         Figure. UserError where matplotlib is not installed."""
         return drawing.draw_course(self)
 
-    @ending_cleanly()
     def write(self, folder: str | Path) -> list[Path]:
-        """Write `steps.tsv` (`table`), `halves.tsv` and, with matplotlib, `steps.png`; return the
-        files. UserError where the folder cannot be made."""
-        folder = folder_at(folder)
-        files = [folder / "steps.tsv", folder / "halves.tsv"]
-        for file, table in zip(files, (self.table, self.halves), strict=True):
-            write_tsv(file, table)
-        if drawing.has(drawing.PICTURE):
-            files.append(folder / "steps.png")
-            self.plot().savefig(files[-1], dpi=150)
-        return files
+        """Write `steps.tsv` (`table`), `halves.tsv`, the picture of `plot`, `steps.png`, and a
+        page to explore, `index.html`; return the files. Those whose packages are not installed are
+        left out with a warning. UserError where the folder cannot be made."""
+        tables = {"steps.tsv": self.table, "halves.tsv": self.halves}
+        return writing.write(folder, tables, "steps.png", self.plot, lambda: page.of_course(self))
 
     @cached_property
     def _found(self) -> Measurements:

@@ -50,13 +50,13 @@ def _list_missing(modules: Sequence[str]) -> list[str]:
     return [module for module in modules if not find_spec(module)]
 
 
-def left_out() -> str:
-    """Say which files cannot be written, and how to install the missing packages; empty if none is
-    missing."""
+def left_out(picture: str) -> str:
+    """Say which of the picture and the page cannot be written, and how to install the missing
+    packages; empty if none is missing."""
     missing = _list_missing(PAGE)
     if not missing:
         return ""
-    files = "no index.html" if has(PICTURE) else "no change.png and no index.html"
+    files = "no index.html" if has(PICTURE) else f"no {picture} and no index.html"
     return f"{files}: {_describe_installation(missing)}"
 
 

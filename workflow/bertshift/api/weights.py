@@ -10,12 +10,9 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from bertshift.api import drawing
-from bertshift.api.change import folder_at
+from bertshift.api import drawing, page, writing
 from bertshift.api.models import locate, name_of
-from bertshift.api.surroundings import ending_cleanly
 from bertshift.errors import UserError
-from bertshift.files import write_tsv
 from bertshift.metrics import weight_change
 from bertshift.models.tensors import matched, tensors_of
 
@@ -73,16 +70,14 @@ class Weights:
         matplotlib is not installed."""
         return drawing.draw_weights(self)
 
-    @ending_cleanly()
     def write(self, folder: str | Path) -> list[Path]:
-        """Write `weights.tsv` and, with matplotlib, `weights.png`; return the files."""
-        folder = folder_at(folder)
-        files = [folder / "weights.tsv"]
-        write_tsv(files[-1], self.table)
-        if drawing.has(drawing.PICTURE):
-            files.append(folder / "weights.png")
-            self.plot().savefig(files[-1], dpi=150)
-        return files
+        """Write `weights.tsv`, the picture of `plot`, `weights.png`, and a page to explore,
+        `index.html`; return the files. Those whose packages are not installed are left out with a
+        warning. UserError where the folder cannot be made."""
+        tables = {"weights.tsv": self.table}
+        return writing.write(
+            folder, tables, "weights.png", self.plot, lambda: page.of_weights(self)
+        )
 
 
 def weights(

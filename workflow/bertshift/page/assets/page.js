@@ -13,8 +13,8 @@ for (const each of data.figures)
   each.claims = data.claims.filter(one => `${one.paper}/${one.figure}` === each.name);
 const label = name => data.labels[name] ?? name;
 const demo = data.scales.includes("demo");
-// Two models that no figure shows: then the page is theirs.
-const alone = !data.figures.length && Object.keys(data.pairs).length === 1;
+// Models that no figure shows have a report: then the page is theirs.
+const alone = Boolean(data.report);
 // Files stand beside the page, but not where it is shown inside another, as in Snakemake's report.
 const beside = data.compared?.has_files !== false && ["file:", "http:", "https:"].includes(location.protocol);
 
@@ -329,30 +329,37 @@ function claimGroup(cases, seen) {
         h("tbody", {}, cases.map(each => h("tr", {}, h("th", { scope: "row" }, explained(each.case, seen)), h("td", {}, chip(each.verdict, each.null)), h("td", {}, interval(each.ours, each.low, each.high)), h("td", {}, each.replicates || ""), h("td", {}, each.published_value), h("td", {}, each.reason))))))));
 }
 
+// Heads of a table's columns [key, title, row -> value, class], which order its rows as the address says.
+function sortable(query, columns, redraw) {
+  const sort = key => {
+    query.set("d", query.get("s") === key && query.get("d") !== "down" ? "down" : "up");
+    query.set("s", key); remember(query); redraw();
+  };
+  const heads = columns.map(([key, text, , kind]) => h("th", { scope: "col", class: kind, "data-key": key }, h("button", { type: "button", onclick: () => sort(key) }, text)));
+  const sorted = rows => {
+    const key = query.get("s") ?? "", sign = query.get("d") === "down" ? -1 : 1, value = columns.find(one => one[0] === key)?.[2];
+    for (const head of heads) head.setAttribute("aria-sort", head.dataset.key !== key ? "none" : sign > 0 ? "ascending" : "descending");
+    return value ? rows.toSorted((a, b) => {
+      const [x, y] = [value(a), value(b)];
+      if (x === null || y === null) return (x === null) - (y === null); // what has no number stands last
+      return sign * (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y);
+    }) : rows;
+  };
+  return { heads, sorted };
+}
+
 const COLUMNS = [
   ["claim", "Claim", one => one.claim], ["statement", "What is claimed", one => one.statement],
   ["figure", "Figure", one => data.figures.findIndex(each => each.name === `${one.paper}/${one.figure}`)],
   ["verdict", "Verdict", one => Object.keys(VERDICTS).indexOf(one.verdict)], ["published", "Published", one => one.published?.[0] ?? null],
-  ["ours", "Ours", one => one.ours], ["replicates", "Replicates", one => one.replicates],
+  ["ours", "Ours", one => one.ours, "number"], ["replicates", "Replicates", one => one.replicates, "number"],
 ];
 
 function claimsPage(query) {
   const body = h("tbody"), count = h("p", { class: "soft small", role: "status" });
-  const heads = COLUMNS.map(([key, text]) => h("th", { scope: "col", class: ["ours", "replicates"].includes(key) ? "number" : null, "data-key": key },
-    h("button", { type: "button", onclick: () => sort(key) }, text)));
-  const sort = key => {
-    query.set("d", query.get("s") === key && query.get("d") !== "down" ? "down" : "up");
-    query.set("s", key); remember(query); drawRows();
-  };
+  const { heads, sorted } = sortable(query, COLUMNS, () => drawRows());
   const drawRows = () => {
-    const key = query.get("s") ?? "", sign = query.get("d") === "down" ? -1 : 1, value = COLUMNS.find(one => one[0] === key)?.[2];
-    const rows = data.claims.filter(one => claimFits(one, query));
-    if (value) rows.sort((a, b) => {
-      const [x, y] = [value(a), value(b)];
-      if (x === null || y === null) return (x === null) - (y === null); // what has no number stands last
-      return sign * (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y);
-    });
-    for (const head of heads) head.setAttribute("aria-sort", head.dataset.key !== key ? "none" : sign > 0 ? "ascending" : "descending");
+    const rows = sorted(data.claims.filter(one => claimFits(one, query)));
     count.replaceChildren(...left(query, FILTERS, `${many(unique(rows).length, "claim")} of ${unique(data.claims).length}, in ${many(rows.length, "row")}: `, countedClaims(rows).map(([verdict, number]) => `${number} ${VERDICTS[verdict][1]}`).join(", ")));
     body.replaceChildren(...rows.map(one => {
       const each = figures[`${one.paper}/${one.figure}`];
@@ -727,8 +734,7 @@ function modelsPage(query) {
   first.addEventListener("change", () => { a = first.value; b = partners(a).includes(b) ? b : partners(a)[0]; redraw(); });
   second.addEventListener("change", () => { b = second.value; redraw(); });
   redraw();
-  if (alone) return [h("h1", { tabindex: "-1" }, data.title), h("p", { class: "wide soft" }, "How two models differ, layer by layer, by everything that was measured of both."),
-    h("section", {}, h("h2", {}, "What was found"), h("ul", { class: "wide" }, data.report.map(sentence => h("li", {}, minus(sentence))))), body];
+  if (alone) return [...found("How two models differ, layer by layer, by everything that was measured of both."), body];
   return [h("h1", { tabindex: "-1" }, "Two models"),
     h("p", { class: "wide soft" }, "How two models differ, layer by layer, by everything that was measured of both. ", term("model", "What a model's name means"), "."),
     demo ? worldNote() : null,
@@ -758,6 +764,7 @@ function twoModels(name, redraw) {
         const values = cells.map(cell => cell.value);
         return headsMap(one.title, cells, { column: "head", domain: spanOf(values, one.alike), colours: one.alike ? BLUES.toReversed() : BLUES }, model, `${label(model)} and ${label(reference)}`);
       }))) : null,
+    pair.texts ? markedTexts(pair.texts) : null,
     Object.keys(pair.scores).length ? h("section", {}, h("h2", {}, "Scores on the development set"), scoresTable(pair.scores)) : null,
     Object.keys(pair.trees).length || pair.probes.length ? h("section", {}, h("h2", {}, "Probes"), h("div", { class: "grid" },
       Object.entries(pair.trees).map(([kind, of]) => treePanel(kind, of)), pair.probes.length ? probePanel(pair.probes) : null)) : null,
@@ -944,7 +951,7 @@ function route() {
   drawing = []; waiting = []; near.disconnect();
   document.querySelectorAll("[popover]").forEach(each => each.matches(":popover-open") && each.hidePopover());
   const views = data.compared ? { figure: () => comparedFigure(rest.map(decodeURIComponent).join("/")), claims: () => comparedClaims(query) } : { figure: () => figurePage(rest.map(decodeURIComponent).join("/")), models: () => modelsPage(query), head: () => headPage(query), claims: () => claimsPage(query) };
-  main.replaceChildren(...(views[view] ?? (() => data.compared ? comparedOverview() : alone ? modelsPage(query) : overview(query)))().flat(Infinity).filter(Boolean));
+  main.replaceChildren(...(views[view] ?? (() => data.compared ? comparedOverview() : alone ? ownPage(query) : overview(query)))().flat(Infinity).filter(Boolean));
   for (const link of document.querySelectorAll("nav a")) link.getAttribute("href") === `#/${view && views[view] && view !== "figure" ? view : ""}` ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   const title = main.querySelector("h1");
   document.title = view ? `${title.textContent} · ${data.title}` : data.title;
@@ -955,7 +962,7 @@ function route() {
 }
 
 const some = (entries, link) => Object.keys(entries).length ? [link] : [];
-const links = alone ? [["#/models", "Two models"]] : [["#/", "Figures"], ...some(data.pairs, ["#/models", "Two models"]), ...some(data.examples, ["#/head", "Heads"]), ["#/claims", "Claims"]];
+const links = alone ? some(data.pairs, ["#/models", "Two models"]) : [["#/", "Figures"], ...some(data.pairs, ["#/models", "Two models"]), ...some(data.examples, ["#/head", "Heads"]), ["#/claims", "Claims"]];
 document.getElementById("top").append(h("a", { class: "brand", href: "#/" }, data.title), h("nav", { "aria-label": "Views" }, links.map(([href, text]) => h("a", { href }, text))));
 document.getElementById("foot").append(alone ? `Checkpoints: ${data.checkpoints.join("; ")}.` : `Scale: ${data.scales.join(", ")}. Checkpoints: ${data.checkpoints.join("; ")}. Published numbers belong to their papers and are cited where they stand.`);
 document.getElementById("skip").addEventListener("click", () => main.querySelector("h1").focus());
