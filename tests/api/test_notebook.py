@@ -4,8 +4,10 @@ import json
 import re
 
 import pytest
+import torch
 from conftest import ROOT
 from made_encoders import TEXTS, model_of, tokenizer_of
+from transformers import BertForSequenceClassification
 
 from bertshift.models.loading import save_model
 
@@ -17,14 +19,24 @@ CODE = [cell for cell in json.loads(TEXT)["cells"] if cell["cell_type"] == "code
 def named(tmp_path):
     """What the first cell of code names."""
     tokenizer = tokenizer_of("bert")
-    for seed, name in enumerate(("one", "two", "three", "base")):
-        save_model(tmp_path / name, model_of("bert", seed, vocab_size=len(tokenizer)), tokenizer)
-    (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+    base = model_of("bert", 0, vocab_size=len(tokenizer))
+    save_model(tmp_path / "base", base, tokenizer)
     folders = [str(tmp_path / name) for name in ("one", "two", "three")]
+    for seed, folder in enumerate(folders, 1):
+        torch.manual_seed(seed)
+        model = BertForSequenceClassification(base.config)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        save_model(tmp_path / f"run/checkpoint-{seed}", model.bert, tokenizer)
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+    labels = "\n".join(str(number % 2) for number in range(len(TEXTS)))
+    (tmp_path / "labels.txt").write_text(labels, encoding="utf-8")
     return {
         "FINE_TUNED": folders,
         "PRETRAINED": str(tmp_path / "base"),
         "TEXTS": str(tmp_path / "texts.txt"),
+        "LABELS": str(tmp_path / "labels.txt"),
+        "CHECKPOINTS": str(tmp_path / "run"),
     }
 
 
@@ -34,3 +46,5 @@ def test_every_cell_runs(named):
     for source in others:
         exec(compile(source, "docs/two_models.ipynb", "exec"), named)
     assert not named["change"].left_out and named["change"].rows["seed"].nunique() == 3
+    assert "accuracy_difference" in {*named["answers"].behaviour["measure"]}
+    assert "seeds" in named["change"].words and len(named["noise"].tests)
