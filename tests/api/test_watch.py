@@ -129,7 +129,7 @@ def test_its_numbers_are_those_of_compare_and_are_logged(make, tmp_path):
         assert [row[f"bertshift/{measure}/layer_4"] for row in logged] == [rows["value"][4]]
     assert (watch.table.query("step == 0 and measure == 'js'")["value"] == 0).all()
     files = watch.write(tmp_path / "out")
-    assert [file.name for file in files] == ["steps.tsv", "halves.tsv", "steps.png"]
+    assert [file.name for file in files] == ["steps.tsv", "halves.tsv", "steps.png", "index.html"]
     assert len(read_tsv(files[0])) == len(watch.table)
 
 
