@@ -85,8 +85,8 @@ FIGURES = {
         " though their outputs are those of their background: without a change, or with"
         " feed-forward units, or heads, of one layer in another order. With 19 backgrounds, 5 % of"
         " these are found by chance. Made: each layer on the checkpoint's own input. Matched:"
-        " heads paired within a layer by what they attend to. Darker: smaller sizes, larger shares."
-        " Intervals are in the table.",
+        " heads paired within a layer by what they attend to. Darker: smaller sizes, larger"
+        " shares. Intervals are in the table.",
     ),
     "forgetting": Figure(
         "What was forgotten",
