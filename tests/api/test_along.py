@@ -73,12 +73,12 @@ def test_half_of_the_final_change_is_between_two_checkpoints(course):
 
 def test_the_report_has_the_numbers_of_the_tables(course):
     last = course.table.query("step == 100 and measure == 'js'").set_index("layer")["value"]
-    assert f"At step 100 js has changed most in layer {last.idxmax()}: {last.max():.6g} [" in str(
+    assert f"At step 100 js has changed most in layer {last.idxmax()}: {last.max():.4g} [" in str(
         course
     )
     halves = course.halves.query("measure == 'rsa'").set_index("layer")["step"]
     [said] = [line for line in course.report if line.startswith("Half of the final change by rsa")]
-    assert f"between steps {halves.min():.6g} [" in said and f"and {halves.max():.6g} [" in said
+    assert f"between steps {halves.min():.4g} [" in said and f"and {halves.max():.4g} [" in said
     assert said.endswith(f" (layer {halves.idxmax()}).") and f" (layer {halves.idxmin()}) " in said
 
 
@@ -212,7 +212,7 @@ def test_the_command_prints_and_writes(course, training, tmp_path, capsys):
     printed = capsys.readouterr()[0]
     assert printed.startswith("run is compared with base at 3 steps, from 5 to 100, on 6 texts.")
     table = read_tsv(out / "steps.tsv")
-    assert all(f"{value:.6g}" in printed for value in table["value"])
+    assert all(f"{value:.4g}" in printed for value in table["value"])
     assert {*read_tsv(out / "halves.tsv")["measure"]} == {"rsa", "js"}
     assert (out / "steps.png").read_bytes().startswith(b"\x89PNG")
     listed = [str(folder / f"checkpoint-{step}") for step in (5, 100)]

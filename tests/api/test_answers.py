@@ -94,10 +94,10 @@ def test_classifiers_and_their_labels(folders, tmp_path):
     assert table.loc["lost", "value"] == is_lost.sum() and (table["n"] == len(TEXTS)).all()
     assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
     row = table.loc["answers_changed"]
-    said = f"a share of {row['value']:.6g} [{row['low']:.6g}, {row['high']:.6g}] gets another"
+    said = f"a share of {row['value']:.4g} [{row['low']:.4g}, {row['high']:.4g}] gets another"
     assert said in change.report[1] and change.report[1] in str(change)
     difference = table.loc["accuracy_difference"]
-    assert f"a difference of {difference['value']:.6g} [" in change.report[2]
+    assert f"a difference of {difference['value']:.4g} [" in change.report[2]
     files = [path.name for path in change.write(tmp_path)]
     assert files[:3] == ["change.tsv", "behaviour.tsv", "answers.tsv"]
 
@@ -144,7 +144,7 @@ def test_next_words_by_hand(folders):
     assert table.loc["bits_per_character", "n"] == characters
     assert table.loc["bits_per_character", "value"] == pytest.approx(bits / characters, rel=1e-5)
     [said] = [line for line in change.report if line.startswith("A character takes next1 ")]
-    assert f"a difference of {table.loc['bits_difference', 'value']:.6g} [" in said
+    assert f"a difference of {table.loc['bits_difference', 'value']:.4g} [" in said
 
 
 def test_labels_of_another_order_are_matched_by_name(folders, tmp_path):

@@ -40,7 +40,7 @@ def test_it_prints_the_profile_and_writes_what_it_lists(asked, tmp_path, capsys)
     layers = table[
         (table["measure"] == "js") & (table["variant"] == "nats") & (table["head"] == 0)
     ]
-    assert all(f"{value:.6g} " in printed for value in layers["value"])
+    assert all(f"{value:.4g} " in printed for value in layers["value"])
     files = [line for line in printed.splitlines() if line.startswith(str(tmp_path))]
     assert files == [
         str(tmp_path / "out" / name)
@@ -104,10 +104,8 @@ def start(arguments, folder, stdout=subprocess.PIPE):
     )
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, -signal.SIGTERM)]
-)
-def test_a_signal_ends_it_quietly_and_leaves_no_files(asked, tmp_path, number, code):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_quietly_and_leaves_no_files(asked, tmp_path, number):
     folder = tmp_path / "temporary"
     process = start(asked, folder)
     while not list(folder.glob("bertshift-*")):
@@ -115,7 +113,7 @@ def test_a_signal_ends_it_quietly_and_leaves_no_files(asked, tmp_path, number, c
         time.sleep(0.01)
     process.send_signal(number)
     printed, told = process.communicate()
-    assert process.returncode == code and not printed and "Traceback" not in told
+    assert process.returncode == -number and not printed and "Traceback" not in told, told
     assert not list(folder.glob("bertshift-*"))
 
 

@@ -227,7 +227,7 @@ def test_a_change_of_one_layer_is_made_there_and_arrives_above(folders):
         np.testing.assert_allclose(rows["made"], [np.nan, 1, 1, value[3], 1], rtol=1e-9)
         np.testing.assert_allclose(rows["arrived"], [np.nan, 1, 1, 1, value[4]], rtol=1e-9)
         sentence = (
-            f"{measure} in layer 4 is {value[4]:.6g}: by this layer's weights alone 1 (made)"
+            f"{measure} in layer 4 is {value[4]:.4g}: by this layer's weights alone 1 (made)"
         )
         assert sentence in str(found)
     has_parts = found.table["made"].notna()
@@ -441,7 +441,7 @@ def test_texts_and_words_have_their_change(change, beside_noise):
     assert beside_noise.words.set_index("word")["value"].to_dict() == pytest.approx(own)
     first, last = texts.iloc[0], texts.iloc[-1]
     said = (
-        f"text {first['position'] + 1:.0f} ({first['layer_4']:.6g}) change most and those of text"
+        f"text {first['position'] + 1:.0f} ({first['layer_4']:.4g}) change most and those of text"
     )
     assert any(f"{said} {last['position'] + 1:.0f} " in line for line in change.report)
 
@@ -521,7 +521,7 @@ def test_each_value_is_printed_with_its_interval(change):
     for measure in change.profile.index:
         rows = change.by_layer(measure).loc[1:]  # nothing changed in layer 0
         for low, high in zip(rows["low"], rows["high"]):
-            assert f"{low:.6g} to {high:.6g}" in printed
+            assert f"{low:.4g} to {high:.4g}" in printed
 
 
 def made(values, noise, blocks):

@@ -42,7 +42,7 @@ def test_the_layer_that_changed_most_is_told_apart_from_others_only_by_intervals
     assert sure.report[0] == "m and r differ in layers 2 to 4, and are the same in layer 1."
     low, high = sure.by_layer("rsa").loc[3, ["low", "high"]]
     assert sure.report[1] == (
-        f"rsa changed most in layer 3: 0.5 [{low:.6g}, {high:.6g}], where 1 is no change, and more"
+        f"rsa changed most in layer 3: 0.5 [{low:.4g}, {high:.4g}], where 1 is no change, and more"
         " than any other layer."
     )
     unsure = change_of(rows_of("svcca", "svcca99", [0.1, 0.5, 0.51, 0.52], noise=0.02))

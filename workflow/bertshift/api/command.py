@@ -8,15 +8,17 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertshift.api.text_files import STDIN, read_columns, read_labels, read_texts
 from bertshift.errors import UserError
 
-# What takes long to import is imported inside `main`, where Ctrl-C prints no traceback.
+# What takes long to import is imported inside `main`, where an interrupt prints no traceback.
 if TYPE_CHECKING:
     from bertshift.api.change import Change
     from bertshift.api.course import Course
@@ -27,15 +29,13 @@ ENDED_BY = 128  # shells add it to the number of a signal
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; 1, with the sentence on stderr, for errors that only the user can
-    correct. After Ctrl-C, and where nobody reads the output any more, the code is a shell's for
-    the signal."""
+    correct. Where nobody reads the output any more, the code is a shell's for the signal."""
     try:
-        try:
-            return _run(arguments)
-        finally:
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        return ENDED_BY + signal.SIGINT
+        with _ended_by_interrupts():
+            try:
+                return _run(arguments)
+            finally:
+                sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
         return ENDED_BY + signal.SIGPIPE
@@ -49,6 +49,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
+
+
+@contextmanager
+def _ended_by_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the process in the block as other signals do, without a traceback. A handler
+    of the caller's stays."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

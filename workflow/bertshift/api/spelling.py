@@ -6,8 +6,8 @@ from bertshift.rows import statistics
 
 
 def spell(value: float) -> str:
-    """Write a number in six digits, and 0 for what is rounding."""
-    return f"{0 if abs(value) <= statistics.EQUAL else value:.6g}"
+    """Write a number in four digits, and 0 for what is rounding."""
+    return f"{0 if abs(value) <= statistics.EQUAL else value:.4g}"
 
 
 def with_interval(row: pd.Series, column: str = "value") -> str:

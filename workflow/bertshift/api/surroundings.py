@@ -4,6 +4,7 @@ temporary folder that outlives no process."""
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ DEVICES = ("cpu", "cuda", "mps", "xpu")
 # Backends whose products of float32 can be computed in fewer digits.
 PRODUCTS = ("cuda.matmul", "mkldnn.matmul")
 FULL = "ieee"
-ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+ENDINGS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 
 
 @contextmanager
@@ -61,7 +63,8 @@ def ending_cleanly() -> Iterator[None]:
     """Let a signal that ends the process raise an exception in the block first, so that it removes
     its temporary files.
 
-    Signals that the caller handles stay his; another thread than the main one has none.
+    Signals that the caller handles stay his, as Ctrl-C is Python's; another thread than the main
+    one has none.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -71,6 +74,7 @@ def ending_cleanly() -> Iterator[None]:
     def end(number: int, _) -> None:
         for other in defaults:
             signal.signal(other, signal.SIG_IGN)  # a second one would stop the cleaning
+        sys.unraisablehook = lambda _: None  # for objects that the exception leaves half made
         ending.append(number)
         raise _EndedError
 
@@ -79,8 +83,9 @@ def ending_cleanly() -> Iterator[None]:
         signal.signal(number, end)
     try:
         yield
-    except _EndedError:
-        pass
+    except BaseException:  # a library may have made another one of ours
+        if not ending:
+            raise
     finally:
         for number in defaults:
             signal.signal(number, signal.SIG_DFL)
