@@ -76,6 +76,7 @@ def test_settings_are_as_before_afterwards():
 ENDED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also below a shell's background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also below nohup
 from bertshift.api.surroundings import temporary_folder
 with temporary_folder() as folder:
     (folder / "model.safetensors").write_bytes(b"large")
@@ -101,7 +102,7 @@ def test_a_signal_leaves_no_folder_and_ends_the_process(number, tmp_path):
 
 
 def test_handlers_of_the_caller_stay():
-    called = []
+    called, hangup = [], signal.getsignal(signal.SIGHUP)
     before = signal.signal(signal.SIGTERM, lambda *_: called.append(1))
     try:
         with temporary_folder() as folder:
@@ -109,7 +110,7 @@ def test_handlers_of_the_caller_stay():
             assert called and folder.is_dir()
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGHUP) == hangup
 
 
 def test_a_thread_has_a_folder_too():
