@@ -72,6 +72,14 @@ def test_the_rank_is_that_of_the_singular_values(make, base, monkeypatch):
         assert table.loc[place, "ranks"] == min(change.shape)
 
 
+def test_a_tensor_that_was_zero_is_told_apart(make, base):
+    bias = "pooler.dense.bias"
+    reference = make("base", {bias: -base.state_dict()[bias]})
+    said = bertshift.weights(make("one", {PLACE: 0.01}), reference).report
+    assert any(sentence.startswith(f"{PLACE} changed most, by ") for sentence in said)
+    assert f"In {reference} all was 0 in {bias}." in said
+
+
 def test_equal_models_say_that_nothing_was_trained(make):
     found = bertshift.weights(make("one"), make("base"))
     assert "nothing was trained here" in found.report[0]

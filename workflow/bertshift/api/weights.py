@@ -184,8 +184,12 @@ def _describe_change(found: Weights, changed: pd.DataFrame) -> Iterator[str]:
     if 0 < same < len(found.table):
         equal = found.table.loc[found.table["change"] == 0, "tensor"]
         yield f"Nothing was trained in {_name(equal)}."
-    top = changed.loc[changed["norm"].idxmax()]
-    yield f"{top['tensor']} changed most, by {top['norm']:.3g} of its norm."
+    is_new = changed["size"] == 0
+    if not is_new.all():
+        top = changed.loc[changed.loc[~is_new, "norm"].idxmax()]
+        yield f"{top['tensor']} changed most, by {top['norm']:.3g} of its norm."
+    if is_new.any():
+        yield f"In {found.reference} all was 0 in {_name(changed.loc[is_new, 'tensor'])}."
     shares = (changed["rank90"] / changed["ranks"]).dropna()
     if len(shares):
         low, high = changed["rank90"].min(), changed["rank90"].max()
