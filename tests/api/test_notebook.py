@@ -28,6 +28,7 @@ def named(tmp_path):
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         save_model(tmp_path / f"run/checkpoint-{seed}", model.bert, tokenizer)
+    save_model(tmp_path / "other", model_of("roberta", 0), tokenizer_of("roberta"))
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
     labels = "\n".join(str(number % 2) for number in range(len(TEXTS)))
     (tmp_path / "labels.txt").write_text(labels, encoding="utf-8")
@@ -37,6 +38,7 @@ def named(tmp_path):
         "TEXTS": str(tmp_path / "texts.txt"),
         "LABELS": str(tmp_path / "labels.txt"),
         "CHECKPOINTS": str(tmp_path / "run"),
+        "OTHER": str(tmp_path / "other"),
     }
 
 
@@ -47,4 +49,5 @@ def test_every_cell_runs(named):
         exec(compile(source, "docs/two_models.ipynb", "exec"), named)
     assert not named["change"].left_out and named["change"].rows["seed"].nunique() == 3
     assert "accuracy_difference" in {*named["answers"].behaviour["measure"]}
+    assert "js" in named["other"].left_out and len(named["other"].by_layer("cka"))
     assert "seeds" in named["change"].words and len(named["noise"].tests)
