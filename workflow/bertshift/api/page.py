@@ -79,7 +79,7 @@ def of_weights(found: "Weights") -> str:
     cells = found.by_layer.stack(future_stack=True).dropna()
     weights = {
         "columns": list(table),
-        "tensors": [list(map(_as_cell, row)) for row in table.itertuples(index=False)],
+        "tensors": _list_rows(table),
         "cells": [[*map(_as_cell, place), _as_cell(norm)] for place, norm in cells.items()],
         "third": found.third,
     }

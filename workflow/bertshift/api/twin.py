@@ -36,13 +36,11 @@ class Twin:
             return None
         encoder = load_encoder(folder)
         given = encoder_in(model).state_dict()
-        for name, own in encoder.state_dict().items():
-            if name in given:
-                if given[name].shape != own.shape:
-                    return None
-            elif not name.startswith("pooler."):
-                return None
-        return cls(encoder, load_tokenizer(folder))
+        fits = all(
+            given[name].shape == own.shape if name in given else name.startswith("pooler.")
+            for name, own in encoder.state_dict().items()
+        )
+        return cls(encoder, load_tokenizer(folder)) if fits else None
 
     def extract(self, model: nn.Module, rows: Sequence[dict], file: Path, length: int) -> None:
         """Write the activations of a loaded model as it is now. UserError for weights that are not
